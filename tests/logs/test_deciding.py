@@ -11,9 +11,15 @@ from worlds import WORLDS, world
 import sojourn as sj
 from sojourn.logs import Advice, Fit, decide
 from sojourn.logs.deciding.advice import advise
-from sojourn.logs.deciding.baseline import Baseline
 from sojourn.logs.deciding.decide import DRAWS, SIMPLEST, STEPS, candidates
-from sojourn.logs.deciding.outcomes import SLIGHT, UNLUCKY, Played, over_draws, without_luck
+from sojourn.logs.deciding.outcomes import (
+    SLIGHT,
+    UNLUCKY,
+    Baseline,
+    Played,
+    over_draws,
+    without_luck,
+)
 from sojourn.logs.deciding.playing import (
     GAIN,
     PULLS,

@@ -6,8 +6,8 @@ from logs_twin import Log, sample_twin, twin
 from worlds import BY_REWARD, CONSTANT, MEANS, NORMAL, WORLDS, world
 
 from sojourn.logs import Fit
-from sojourn.logs.model.detection import by_propensity, groups, reverse_causation
-from sojourn.logs.model.diagnostics import CASE, FORECAST, Diagnostic
+from sojourn.logs.model.detection import CASE, FORECAST, by_propensity, groups, reverse_causation
+from sojourn.logs.model.diagnostics import Diagnostic
 from sojourn.logs.model.fitted import best_share
 from sojourn.stats.clusters import widening
 from sojourn.stats.intervals import t

@@ -8,12 +8,12 @@ from worlds import WORLDS, world
 
 import sojourn as sj
 from sojourn.logs import Fit
-from sojourn.logs.deciding.baseline import baseline, cut_off
-from sojourn.logs.deciding.playing import plain_population
-from sojourn.logs.deciding.worst_cases import Evidence, WorstCase, advance, evidence, worst_cases
+from sojourn.logs.deciding.outcomes import baseline
+from sojourn.logs.deciding.playing import cut_off, plain_population
+from sojourn.logs.deciding.worst_cases import Effects, Evidence, advance, evidence, worst_cases
 from sojourn.logs.model.design import LAYER_OF_STEP
 from sojourn.stats.intervals import Interval
-from sojourn.users.population import always
+from sojourn.users.population import Population, always
 
 ROLES = {c: c for c in ("visit", "user", "arm", "reward", "step", "left")}
 COLUMNS = (*ROLES, "censored")
@@ -29,23 +29,29 @@ def seen(fit: Fit) -> Evidence:
     return evidence(fit.sample, plain_population(fit), fit.incumbent.rule)
 
 
-def stressed(fit: Fit) -> dict[str, WorstCase]:
+def by_arm(fit: Fit) -> Effects:
+    steps = seen(fit)
+    return steps.effects(steps.arm, 3)
+
+
+def stressed(fit: Fit) -> dict[str, tuple[Population, ...]]:
     crowd = plain_population(fit)
-    return {v.name: v for v in worst_cases(fit, crowd, baseline(fit, crowd).rule)}
+    return worst_cases(fit, crowd, baseline(fit, crowd).rule)
 
 
 def test_effects_of_arms_are_those_of_the_world() -> None:
-    found = seen(fitted("clickbait")).by_arm(3)
+    found = by_arm(fitted("clickbait"))
     assert abs(found.value[0] - found.value[1] - 2.0) < 4.5 * np.hypot(*found.error[:2]) + 0.05
     assert (np.abs(found.value) > 4.5 * found.error).all()
-    same = [seen(fitted("taste", seed, 1_000)).by_arm(3) for seed in range(6)]
+    same = [by_arm(fitted("taste", seed, 1_000)) for seed in range(6)]
     scores = np.array([x.value / x.error for x in same]).ravel()
     assert abs(scores.mean()) < 4.5 / np.sqrt(scores.size)
     assert np.mean(np.abs(scores) > 1.96) < 0.05 + 4.5 * np.sqrt(0.05 * 0.95 / scores.size)
 
 
 def test_effects_of_steps_rise_with_fatigue() -> None:
-    found = seen(fitted("fatigue")).by_layer()
+    steps = seen(fitted("fatigue"))
+    found = steps.effects(steps.layer, 8)
     late, early = found.value[5], found.value[1]
     assert late - early > 4.5 * np.hypot(found.error[5], found.error[1])
 
@@ -72,27 +78,27 @@ def test_worst_cases_change_one_thing_each() -> None:
     crowd, made = plain_population(fit).in_layers(LAYER_OF_STEP), stressed(fit)
     rule = fit.incumbent.rule
     assert list(made) == ["arms", "users", "personal", "drift", "fatigue"]
-    (arms,), (fatigue,) = made["arms"].populations, made["fatigue"].populations
+    (arms,), (fatigue,) = made["arms"], made["fatigue"]
     np.testing.assert_array_equal(arms.means, crowd.means)
     usual = crowd.worth_under(always(0, 3)).reward
     assert arms.worth_under(always(0, 3)).reward < usual, "it looks best"
     np.testing.assert_allclose(fatigue.leave[:, 0], crowd.leave[:, 0])
     assert (fatigue.leave[:, 1:] >= crowd.leave[:, 1:] - 1e-12).all()
     assert fatigue.worth_under(rule).length < crowd.worth_under(rule).length
-    (users,) = made["users"].populations
+    (users,) = made["users"]
     assert users.shares.sum() == pytest.approx(1.0) and users.shares.size == 4
-    drift = made["drift"].populations
+    drift = made["drift"]
     best = int(np.argmax(crowd.means[0]))
     path = [c.means[0, best] for c in drift]
     assert path == sorted(path, reverse=True) and path[0] > crowd.means[0, best] > path[-1]
-    (personal,) = made["personal"].populations
-    assert made["personal"].keeps and np.abs(personal.means - crowd.means).max() < 0.02
+    (personal,) = made["personal"]
+    assert np.abs(personal.means - crowd.means).max() < 0.02
 
 
 def test_a_recommender_that_knows_its_users_is_noticed() -> None:
     """Everyone has a favourite, which is shown nine times in ten: 0.75, to all others 0.35."""
     fit, truth = fitted("favourites"), WORLDS["favourites"]()
-    (personal,) = stressed(fit)["personal"].populations
+    (personal,) = stressed(fit)["personal"]
     assert np.abs(personal.means - truth.shares @ truth.means[:, 0]).max() < 0.05
     (alone, *_) = truth.by_arm
     now = plain_population(fit).worth_under(fit.incumbent.rule).reward

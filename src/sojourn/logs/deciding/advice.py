@@ -10,10 +10,9 @@ from ...show.plain import plain
 from ...show.tables import Shown
 from ...simulation.tables import policy_data
 from ...stats.intervals import Interval
-from ..model.diagnostics import FORECAST
+from ..model.detection import FORECAST
 from ..model.fitted import Fit
-from .baseline import EVENLY, Baseline
-from .outcomes import SLIGHT, UNLUCKY, CandidateOutcome, Played
+from .outcomes import EVENLY, SLIGHT, UNLUCKY, Baseline, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
     UNLUCKY: "the log misleads and luck fails as badly as 1 time in 40",
@@ -27,12 +26,6 @@ WHERE: Mapping[str, str] = {
 
 NOTABLE = 0.01
 """The share of rewards from which on a difference between log and model is told."""
-
-FACTS = ("name", "reason", "verdict", "visits", "asked", "arms", "draws", "runs", "seed")
-INTERVALS = (
-    "reward", "length", "gain", "average", "share", "longer", "over_kl_ucb", "worst_cases",
-    "shares",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,14 +72,14 @@ class Advice(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         outcomes = [
-            {"policy": policy_data(o.policy, o.name)}
-            | {n: getattr(o, n) for n in INTERVALS}
-            | {"worst": {"case": o.worst, "gain": o.worst_gain}, "loses": o.loses}
+            {**vars(o), "policy": policy_data(o.policy, o.name), "loses": o.loses}
+            | {"worst": {"case": o.worst, "gain": o.worst_gain}}
             for o in self.outcomes
         ]
         incumbent = {**vars(self.incumbent), "missed": self.incumbent.missed}
-        facts = {name: getattr(self, name) for name in FACTS}
-        return plain({**facts, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
+        found = {**vars(self), "name": self.name, "verdict": self.verdict}
+        del found["policy"]
+        return plain({**found, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
 
 
 def advise(
@@ -167,8 +160,10 @@ def _against(best: CandidateOutcome) -> str:
 
 
 def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> str:
-    reason = f"On average {chosen.name} earns more than the current recommender in every case "
-    reason += "that the log allows"
+    reason = (
+        f"On average {chosen.name} earns more than the current recommender in every case that the "
+        "log allows"
+    )
     reason += "; a single run may lose by bad luck" if chosen.gain.low < 0.0 else ""
     if losers := [o.name for o in outcomes if o.loses]:
         reason += f"; {', '.join(losers)} may earn less"

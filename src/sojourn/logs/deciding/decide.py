@@ -11,14 +11,12 @@ from ...engine.steps import NEVER_BACK
 from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
 from ...simulation.backends import processors
 from ...stats.moments import Array
-from ...users.population import Population
 from ...validation import InputError
 from ..model.fitted import Fit
 from .advice import Advice, advise
-from .baseline import Baseline, baseline, cut_off
-from .outcomes import Played
-from .playing import Place, draw_populations, fitted_population, play
-from .worst_cases import WorstCase, worst_cases
+from .outcomes import Played, baseline
+from .playing import Place, cut_off, draw_populations, fitted_population, play
+from .worst_cases import KEEPS, worst_cases
 
 DRAWS = 39
 """Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""
@@ -36,7 +34,7 @@ SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
 mistakes are cheap, then what is simpler."""
 
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
-"""By the case of the fit, the policy that has to be told it."""
+"""By the case of the fit, the policy that is made for it."""
 
 OTHER_RUNS = 1_000_000
 """Runs in worst cases are numbered from here on."""
@@ -83,29 +81,37 @@ def decide(
     population = cut_off(fitted, fit.totals)
     now = baseline(fit, population)
     drawn = [cut_off(c, fit.totals) for c in draw_populations(fit, draws, seed=seed)]
-    others = worst_cases(fit, fitted, now.rule)
-    cut = [[cut_off(c, fit.totals) for c in v.populations] for v in others]
+    others = {
+        name: [cut_off(c, fit.totals) for c in populations]
+        for name, populations in worst_cases(fit, fitted, now.rule).items()
+    }
     most = int(max(STEPS * min(1.0, MANY / population.arms), FEWEST))
-    length = _length(population, now.rule)
+    # Steps of a visit: those of the recommender, or more if the best arm makes visits longer.
+    rewards, lengths = population.worth_of_arms()
+    length = max(now.model.length, float(lengths[np.argmax(rewards)]))
     simulated = min(asked, max(1, int(most / length)))
     runs = runs or int(np.clip(2.0 * most / (simulated * length), *RUNS))
     policies, people = candidates(fit.case), _people(fit, simulated)
     worlds = [(Place.of([c], now.rule, people), i, 1) for i, c in enumerate(drawn)]
     worlds += [
         (Place.of(populations, now.rule, people), OTHER_RUNS + i * runs, runs)
-        for i, populations in enumerate(cut)
+        for i, populations in enumerate(others.values())
     ]
     found = _play(worlds, policies, seed, simulated, 4 * most, workers, progress)
     worth = np.array([c.worth_under(now.rule) for c in drawn])
+    lost = np.zeros(len(others))
+    if KEEPS in others:  # there the recommender earns what its rule does not
+        earned = others[KEEPS][0].worth_under(now.rule).reward
+        lost[list(others).index(KEEPS)] = max(now.model.reward - earned, 0.0)
     played = Played(
         policies=policies,
         arms=[arm.name for arm in fit.arms],
-        names=[v.name for v in others],
+        names=list(others),
         draws=np.concatenate(found[:draws]),
         worst_cases=np.array(found[draws:]),
         reward=worth[:, 0],
         length=worth[:, 1],
-        lost=np.array([_lost(now, v, c[0]) for v, c in zip(others, cut, strict=True)]),
+        lost=lost,
     )
     return advise(
         fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
@@ -113,19 +119,9 @@ def decide(
 
 
 def candidates(case: str) -> list[Policy]:
-    """Who is tried: those that need to know nothing, and the gate of the case.
-
-    >>> [policy.label for policy in candidates("opposite")][3:]
-    ['Visit IMED', 'Visit Thompson', 'KL-ULCB, opposite']
-    """
-    gates = [gate for name, gate in GATES.items() if name == case]
+    """Policies that need no knowledge of the case, and the one that is made for this case."""
+    gates = [GATES[case]] if case in GATES else []
     return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
-
-
-def _lost(now: Baseline, case: WorstCase, population: Population) -> float:
-    """What the recommender earns in a worst case beyond what its rule does there."""
-    earned = population.worth_under(now.rule).reward
-    return max(now.model.reward - earned, 0.0) if case.keeps else 0.0
 
 
 def _people(fit: Fit, visits: int) -> int:
@@ -137,12 +133,6 @@ def _people(fit: Fit, visits: int) -> int:
         return NEVER_BACK
     own = fit.model.visits
     return max(1, round(float(visits * own.sum() / (own @ own))))
-
-
-def _length(population: Population, rule: Array) -> float:
-    """Steps of a visit: those of the recommender, or more if the best arm makes visits longer."""
-    rewards, lengths = population.worth_of_arms()
-    return max(population.worth_under(rule).length, float(lengths[np.argmax(rewards)]))
 
 
 def _play(

@@ -1,4 +1,4 @@
-"""What candidates did in populations, and what that says of each, with intervals.
+"""What the incumbent earns, what candidates did in populations, and what that says of each.
 
 Forecasts are **of one run**: a population is drawn, a policy plays its visits once, and so for
 every draw. The interval contains what the log leaves open and the luck of learning. If the people
@@ -14,7 +14,11 @@ import numpy as np
 from ...policies import KLUCB, Policy
 from ...stats.intervals import Interval, z
 from ...stats.moments import Array
+from ...users.population import Population, Worth
+from ..model.fitted import Fit
 from .playing import GAIN, LONGER, PULLS, VISITS
+
+LOGGED, EVENLY = "the log's own recommender", "every arm equally often"
 
 SLIGHT = 0.005
 """A share of rewards: policies that differ by less are as good as each other, a gain below it is
@@ -25,6 +29,66 @@ UNLUCKY = "unlucky"
 
 USUAL = KLUCB()
 """The second yardstick, beside the incumbent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The log's own recommender; for published totals, every arm shown equally often.
+
+    `reward` and `length` of a visit are as they were in the log, with 95 % intervals, and None for
+    totals. `model` has both as the fitted people would have them under the recommender's `rule`
+    (chances of the arms at the first step, after a 0, after a 1): where `reward` is above that, the
+    recommender does something that the model does not see. `shares` are those of the arms, and
+    `censored` that of the visits that were cut off.
+    """
+
+    name: str
+    rule: Array
+    shares: Mapping[str, float]
+    model: Worth
+    reward: Interval | None = None
+    length: Interval | None = None
+    censored: float = 0.0
+
+    @property
+    def missed(self) -> Interval:
+        """The rewards of a visit that the model does not account for, as a share of those it has.
+
+        The interval is that of the log's mean.
+        """
+        if self.reward is None:
+            return Interval.exact(0.0)
+        return Interval(*(x / self.model.reward - 1.0 for x in self.reward))
+
+    @property
+    def unseen(self) -> float:
+        """Rewards of a visit that a change might lose: those missed, if that is no noise."""
+        return self.missed.value * self.model.reward if self.missed.low > 0.0 else 0.0
+
+
+def baseline(fit: Fit, population: Population) -> Baseline:
+    """The recommender of a fitted log, and what it earns in a population."""
+    names = [arm.name for arm in fit.arms]
+    if fit.incumbent is None or fit.totals is None or fit.sample is None:
+        rule = np.full((3, len(names)), 1.0 / len(names))
+        shares = dict.fromkeys(names, 1.0 / len(names))
+        return Baseline(EVENLY, rule, shares, population.worth_under(rule))
+    present, reward, sample = fit.incumbent, fit.incumbent.reward, fit.sample
+    if fit.threshold is not None:  # graded: the population has shares of good rewards
+        good = np.bincount(sample.user, sample.reward == 1).astype(float)
+        own = np.bincount(sample.user[sample.step == 1], minlength=sample.users)
+        mean = float(good.sum() / own.sum())
+        error = np.linalg.norm(good - mean * own) / own.sum() * np.sqrt(sample.share)
+        reward = Interval.from_error(mean, float(error), least=0.0)
+    return Baseline(
+        name=LOGGED,
+        rule=present.rule,
+        shares=dict(zip(names, present.shares.tolist(), strict=True)),
+        model=population.worth_under(present.rule),
+        reward=reward,
+        length=present.length,
+        censored=fit.totals.censored / fit.totals.visits,
+    )
 
 
 @dataclass(frozen=True)
@@ -80,7 +144,7 @@ class CandidateOutcome:
 
     @property
     def pays(self) -> bool:
-        """Whether it never loses, and its gain is sure to be worth a change."""
+        """Whether it never loses, and its gain is large enough to be worth a change."""
         slight = SLIGHT * (self.reward.value - self.gain.value)
         return not self.loses and self.average.low > slight
 
@@ -108,16 +172,23 @@ class Played:
         gain, longer = (self._per_visit(column) for column in (GAIN, LONGER))
         usual = gain - gain[:, [self.policies.index(USUAL)]]
         pulls = self.draws[:, p, PULLS:].sum(axis=0)
+        stressed = self.worst_cases[:, :, p, GAIN] / self.worst_cases[:, :, p, VISITS]
+        luck = float(np.var(stressed, axis=1, ddof=1).mean())  # of runs in one population
+        error = float(np.sqrt(luck / stressed.shape[1]))
+        each = (stressed.mean(axis=1) - self.lost).tolist()
         return CandidateOutcome(
             policy=policy,
             reward=over_draws(self.reward + gain[:, p]),
             length=over_draws(self.length + longer[:, p]),
             gain=over_draws(gain[:, p]),
-            average=without_luck(gain[:, p], self._luck(p)),
+            average=without_luck(gain[:, p], luck),
             share=float(gain[:, p].mean() / self.reward.mean()),
             longer=over_draws(longer[:, p]),
             over_kl_ucb=over_draws(usual[:, p]),
-            worst_cases=self._in_worst_cases(p),
+            worst_cases={
+                name: Interval.from_error(value, error)
+                for name, value in zip(self.names, each, strict=True)
+            },
             shares=dict(zip(self.arms, (pulls / pulls.sum()).tolist(), strict=True)),
         )
 
@@ -127,20 +198,6 @@ class Played:
         gain = self._per_visit(GAIN)
         more = gain[:, p] - gain[:, q]
         return Interval.from_error(float(more.mean()), float(np.std(more, ddof=1) / more.size**0.5))
-
-    def _in_worst_cases(self, p: int) -> dict[str, Interval]:
-        each = self.worst_cases[:, :, p, GAIN] / self.worst_cases[:, :, p, VISITS]
-        error = float(np.sqrt(self._luck(p) / each.shape[1]))
-        found = each.mean(axis=1) - self.lost
-        return {
-            name: Interval.from_error(value, error)
-            for name, value in zip(self.names, found.tolist(), strict=True)
-        }
-
-    def _luck(self, p: int) -> float:
-        """The variance of gains of runs in one population, taken to be alike in all."""
-        each = self.worst_cases[:, :, p, GAIN] / self.worst_cases[:, :, p, VISITS]
-        return float(np.var(each, axis=1, ddof=1).mean())
 
     def _per_visit(self, column: int) -> Array:
         """[draw, policy]."""
@@ -152,9 +209,6 @@ def over_draws(values: Array) -> Interval:
 
     An end is the order statistic of rank (n + 1) / 40 on its side: with 39 draws the least and the
     greatest, which a further run goes beyond 1 time in 40, whatever the distribution.
-
-    >>> over_draws(np.arange(39.0))
-    Interval(value=19.0, low=0.0, high=38.0)
     """
     low, high = np.percentile(values, [2.5, 97.5], method="weibull").tolist()
     return Interval(float(values.mean()), low, high)
@@ -165,11 +219,6 @@ def without_luck(values: Array, luck: float) -> Interval:
 
     The spread of the runs keeps the share of its variance that is not `luck`, and is widened by
     what luck leaves of the error of the mean.
-
-    >>> without_luck(np.arange(39.0), 0.0)
-    Interval(value=19.0, low=0.0, high=38.0)
-    >>> [round(x, 1) for x in without_luck(np.arange(39.0), 1000.0)]
-    [19.0, 15.4, 22.6]
     """
     middle, low, high = over_draws(values)
     spread = float(np.var(values, ddof=1))

@@ -11,7 +11,7 @@ less variance. Lengths are compared in the same way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,11 @@ from ...stats.intervals import z
 from ...stats.moments import Array
 from ...users.population import Population
 from ..model.fitted import ArmFit, Fit
+from ..model.totals import Totals
+from ..reading import CENSORED
+
+FEW, APART = 30, 60
+"""Visits are cut off by the number of the step, up to `APART`, while `FEW` are there."""
 
 BEST = 6
 """The row of the best arm's mean in `Fit.covariance`, after the six leave probabilities."""
@@ -44,17 +49,11 @@ def fitted_population(fit: Fit) -> Population:
 def draw_populations(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Population, ...]:
     """Populations drawn around the fitted one.
 
-    With controls (`Fit.controlled`) users are drawn anew, and how much arms differ. Without, log
-    odds of the leave probabilities and of the best mean are normal with the fit's covariance,
-    clustered by user; those of the other means are normal with the width of their own intervals.
-    Graded rewards are 1 in them if they are good, else 0. A probability of which all or none of the
-    steps count is drawn from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as
-    known.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> [round(float(c.leave[0, 1, 0, 0, 0]), 3) for c in draw_populations(fit, 3)]
-    [0.352, 0.348, 0.344]
+    With a joint model users are drawn anew, and how much arms differ. Without one, log odds of the
+    leave probabilities and of the best mean are normal with the fit's covariance, clustered by
+    user; those of the other means are normal with the width of their own intervals. Graded rewards
+    are 1 if they are good, else 0. A probability of which all or none of the steps count is drawn
+    from Beta(k + 1/2, n - k + 1/2), and one without an interval is taken as known.
     """
     validation.whole("draws", draws, 1)
     rng = np.random.default_rng([validation.whole("seed", seed, 0, 2**63 - 1), 6])
@@ -65,17 +64,34 @@ def draw_populations(fit: Fit, draws: int, *, seed: int = 0) -> tuple[Population
 
 
 def plain_population(fit: Fit) -> Population:
-    """One kind of people, who leave as counted by the last two rewards, whatever they are shown.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> plain_population(fit).leave[0, 1, 0].round(3).tolist()
-    [[0.347, 0.079], [0.539, 0.063]]
-    """
+    """One kind of people, who leave as counted by the last two rewards, whatever they are shown."""
     # What was never, or always, seen to leave is half a step away from that.
     edge = (fit.n > 0) & ((fit.k == 0) | (fit.k == fit.n))
     q = np.where(edge, (fit.k + 0.5) / (fit.n + 1.0), fit.q)
     return _tables(fit, q, np.array([arm.good for arm in fit.arms]))
+
+
+def cut_off(population: Population, totals: Totals | None) -> Population:
+    """The population, with visits cut off after a step as often as in the log.
+
+    So nothing is said of what people would do beyond the end of their visits. To a policy such a
+    visit is over.
+    """
+    if totals is None or totals.censored == 0:
+        return population
+    ends = totals.steps.sum(axis=(0, 2, 3)).astype(float)  # step, end
+    apart = np.flatnonzero(ends.sum(axis=1) >= FEW)[:APART]
+    last = int(apart[-1]) if apart.size else 0
+    ends = np.concatenate([ends[:last], ends[last:].sum(axis=0, keepdims=True)])
+    cut = ends[:, CENSORED] / ends.sum(axis=1)
+    # Steps up to the last one are layers of their own.
+    steps = np.arange(1, max(population.horizon, last + 1) + 1)
+    layer = np.array([population.layer(int(step)) for step in steps])
+    begins = (np.diff(layer, prepend=-1) != 0) | (steps <= last + 1)
+    refined = population.in_layers(np.cumsum(begins) - 1)
+    goes = 1.0 - cut[np.minimum(steps[begins], last + 1) - 1]
+    leave = 1.0 - (1.0 - refined.leave) * goes[:, None, None, None]
+    return replace(refined, leave=leave)
 
 
 def _tables(fit: Fit, q: Array, means: Array) -> Population:
@@ -183,14 +199,6 @@ def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: i
     """What one run of at most `visits` visits and `most` steps adds up to.
 
     A visit that is cut off counts as if the rule had gone on with it.
-
-    >>> import sojourn as sj
-    >>> from sojourn.users.population import always
-    >>> leave = np.full((1, 1, 2, 2, 2), 0.5)
-    >>> users = Population(np.ones(1), np.array([[0.8, 0.4]]), leave, np.array([0, 0]))
-    >>> made = play(Place.of([users], always(1, 2)), sj.policies.FixedArm(0), 0, 0, 1_000, 10**6)
-    >>> round(float(made[GAIN] / made[VISITS]), 1)  # two steps per visit, 0.4 more at each
-    0.8
     """
     arms, parts = place.populations[0].arms, len(place.populations)
     policy.check_arms(arms)

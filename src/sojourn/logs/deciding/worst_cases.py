@@ -18,7 +18,6 @@ Published totals have no steps to look at: then effects of `ASSUMED` are taken i
 is known of the recommender.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ from ...stats.departures import logit, probability
 from ...stats.intervals import Z95
 from ...stats.moments import Array
 from ...users.population import Population
-from ..model.design import LAYER_ENDS, LAYER_OF_STEP, layers
+from ..model.design import LAYER_OF_STEP, LAYERS, layers
 from ..model.fitted import Fit
 from ..model.sample import Sample
 from ..model.totals import FIRST
@@ -44,13 +43,16 @@ MOST = 2.0
 PARTS = 8
 """Of a run, between which drifting means move."""
 
-FEW_PULLS = 30
+FEW_PULLS, ROUNDS = 30, 20
 
-ROUNDS = 20
 LEAST = 0.5
-"""Departures that are added on either side, so that an arm nobody left after has an effect too."""
+"""Departures that are added on either side: an arm without departures then has an effect too."""
 
 Codes = NDArray[np.int64]
+
+
+KEEPS = "personal"
+"""The worst case in which the recommender still earns what it earns in the fitted population."""
 
 
 class Effects(NamedTuple):
@@ -58,11 +60,6 @@ class Effects(NamedTuple):
 
     value: Array
     error: Array
-
-    @property
-    def high(self) -> Array:
-        """The upper ends of 95 % intervals."""
-        return self.value + Z95 * self.error
 
 
 class Spread(NamedTuple):
@@ -90,14 +87,8 @@ class Evidence:
     liked: Array
     """The chance of a reward of 1."""
 
-    def by_arm(self, arms: int) -> Effects:
-        return self._effects(self.arm, arms)
-
-    def by_layer(self) -> Effects:
-        return self._effects(self.layer, len(LAYER_ENDS) + 1)
-
-    def _effects(self, code: Codes, size: int) -> Effects:
-        """By Newton's method, each for itself."""
+    def effects(self, code: Codes, size: int) -> Effects:
+        """Of the arms, or of the layers, by Newton's method, each for itself."""
         left, value = np.bincount(code, self.left, size), np.zeros(size)
         for _ in range(ROUNDS):
             p = probability(self.expected + value[code])
@@ -164,7 +155,7 @@ def expectations(population: Population, rule: Array) -> tuple[Array, Array]:
     leave = np.empty((population.horizon, population.arms, 2, 2))
     odds = np.stack([1.0 - population.means, population.means], axis=-1)  # kind, arm, reward
     for step in range(1, population.horizon + 1):
-        # A state that nobody is in yet has the kinds of all.
+        # A state without users yet has the kinds of all.
         weight = np.where(there.sum(axis=0) > 1e-12, there, there.sum(axis=1, keepdims=True))
         going = population.leave[:, population.layer(step)]  # kind, arm, previous, reward
         mass = np.einsum("kp,kar->apr", weight, odds)
@@ -180,47 +171,33 @@ def advance(population: Population, rule: Array, there: Array, step: int) -> Arr
     return np.asarray(np.einsum("kp,kpr->kr", there, onward))
 
 
-@dataclass(frozen=True, eq=False)
-class WorstCase:
-    """Another population, or several in turn; with `keeps` the recommender still earns as much."""
+def worst_cases(fit: Fit, population: Population, rule: Array) -> dict[str, tuple[Population, ...]]:
+    """All worst cases of a fitted population, each with one that replaces it, or several in turn.
 
-    name: str
-    populations: tuple[Population, ...]
-    keeps: bool = False
-
-
-def worst_cases(fit: Fit, population: Population, rule: Array) -> tuple[WorstCase, ...]:
-    """All worst cases of a fitted population; `rule` is that of the log's recommender.
-
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> from sojourn.logs.deciding.playing import plain_population
-    >>> [v.name for v in worst_cases(fit, plain_population(fit), np.full((3, 2), 0.5))]
-    ['arms', 'users', 'drift', 'fatigue']
+    `rule` is that of the log's recommender.
     """
-    return tuple(_cases(fit, population, rule))
-
-
-def _cases(fit: Fit, population: Population, rule: Array) -> Iterator[WorstCase]:
-    population = population.in_layers(LAYER_OF_STEP)
-    seen = None if fit.sample is None else evidence(fit.sample, population, rule)
-    yield WorstCase("arms", (_arms(population, seen),))
-    yield WorstCase("users", (_users(population, seen),))
-    if fit.sample is not None:
-        yield WorstCase("personal", (_personal(population, fit.sample),), keeps=True)
-    yield WorstCase("drift", _drift(population))
-    yield WorstCase("fatigue", (_fatigue(population, seen),))
+    population, sample = population.in_layers(LAYER_OF_STEP), fit.sample
+    seen = None if sample is None else evidence(sample, population, rule)
+    return {
+        "arms": (_arms(population, seen),),
+        "users": (_users(population, seen),),
+        **({} if sample is None else {KEEPS: (_personal(population, sample),)}),
+        "drift": _drift(population),
+        "fatigue": (_fatigue(population, seen),),
+    }
 
 
 def _arms(population: Population, seen: Evidence | None) -> Population:
     """As counted, and the arms that look best at the upper ends."""
-    zero = np.zeros(population.arms)
-    found = Effects(zero, zero + ASSUMED / Z95) if seen is None else seen.by_arm(population.arms)
+    arms, more = population.arms, np.zeros(population.arms)
+    found = Effects(more, np.full(arms, ASSUMED / Z95))
+    if seen is not None:
+        found = seen.effects(seen.arm, arms)
     counted = _leaving(population, found.value[:, None, None])
-    looks = {int(np.argmax(population.shares @ population.means))}
-    looks.add(int(np.argmax(counted.worth_of_arms()[0])))
-    more = np.array([arm in looks for arm in range(population.arms)]) * Z95 * found.error
-    return _leaving(counted, np.clip(more, 0.0, MOST)[:, None, None])
+    best = population.shares @ population.means, counted.worth_of_arms()[0]
+    looks = [int(np.argmax(by_arm)) for by_arm in best]
+    more[looks] = np.clip(Z95 * found.error[looks], 0.0, MOST)
+    return _leaving(counted, more[:, None, None])
 
 
 def _users(population: Population, seen: Evidence | None) -> Population:
@@ -259,10 +236,10 @@ def _drift(population: Population) -> tuple[Population, ...]:
 
 def _fatigue(population: Population, seen: Evidence | None) -> Population:
     """From the second step on; a class of steps that was hardly seen is like the one before."""
-    more = np.full(len(LAYER_ENDS) + 1, ASSUMED)
+    more = np.full(LAYERS, ASSUMED)
     if seen is not None:
-        counts = np.bincount(seen.layer, minlength=more.size)
-        for layer, high in enumerate(seen.by_layer().high):
+        counts, found = np.bincount(seen.layer, minlength=LAYERS), seen.effects(seen.layer, LAYERS)
+        for layer, high in enumerate(found.value + Z95 * found.error):
             more[layer] = high if counts[layer] >= FEW_PULLS else more[layer - 1]
     more[0] = 0.0
     return _leaving(population, np.clip(more, 0.0, MOST)[:, None, None, None])

@@ -31,7 +31,7 @@ LATER = {
 """Classes of steps in which a model must fit: their first and their last."""
 
 
-def check_propensities(weights: Weights) -> str | None:
+def check_propensities(weights: Weights) -> Iterator[str]:
     """Whether the weights of single steps have mean 1, as they do if the propensities are right.
 
     That holds given all that came before, so first steps, later ones and states count apart, and no
@@ -63,16 +63,16 @@ def check_propensities(weights: Weights) -> str | None:
         )
         if low > TOLERATED[1] or high < TOLERATED[0]:
             raise InputError(f"{words}; methods=['DM'] does without")
-        return f"{words}: all estimates but DM rest on them"
-    return None
+        yield f"{words}: all estimates but DM rest on them"
+        return
 
 
 def diagnostics(task: "Task", methods: Collection[str]) -> Iterator[str]:
     """What speaks against these methods on this log."""
     if "DM" in methods:
-        yield from _some(misfit(task.solutions[False].model))
+        yield from misfit(task.solutions[False].model)
     if "DM" in methods and "DR" in methods:
-        yield from _some(disagreement(task))
+        yield from disagreement(task)
     names = [name for name in methods if name.endswith("PDIS")]
     if (names or "DR" in methods) and not task.reach.enough:
         steps, beyond = task.reach.steps, task.reach.beyond
@@ -85,7 +85,7 @@ def diagnostics(task: "Task", methods: Collection[str]) -> Iterator[str]:
         )
 
 
-def misfit(model: FittedModel) -> str | None:
+def misfit(model: FittedModel) -> Iterator[str]:
     """Whether rewards and departures of the log itself are other than the model expects."""
     log, step = model.log, model.log.step + 1
     left = log.left.astype(float)
@@ -102,14 +102,14 @@ def misfit(model: FittedModel) -> str | None:
         count = max(int(rows.sum()), 1)
         by_user = np.bincount(log.user, log.by_visit(off))
         if abs(off.sum()) > level * np.sqrt((by_user**2).sum()):
-            return (
+            yield (
                 f"the model does not fit this log: {where} {seen[rows].sum() / count:.1%} {what}, "
                 f"and it expects {expected[rows].sum() / count:.1%}: do not trust DM"
             )
-    return None
+            return
 
 
-def disagreement(task: "Task") -> str | None:
+def disagreement(task: "Task") -> Iterator[str]:
     """Whether DM and DR differ by more than chance within the reach of the log."""
     steps = task.reach.steps
     within = task if task.max_steps is not None and task.max_steps <= steps else task.until(steps)
@@ -118,12 +118,12 @@ def disagreement(task: "Task") -> str | None:
         level = z(1.0 - (1.0 - CONFIDENCE) / 2.0)
         gap = estimate(task.log.user, dm - dr, by_dm - by_dr, level)
         if abs(gap.mean) > level * gap.std_error:
-            return (
+            yield (
                 f"DM and DR disagree: in the first {steps} steps of a visit DM has {dm:.3g} {what} "
                 f"and DR {dr:.3g}, {abs(gap.mean):.2g} ± {z() * gap.std_error:.2g} apart: trust "
                 "DR, if the propensities are right"
             )
-    return None
+            return
 
 
 def _states(log: Trajectories) -> dict[str, Flags]:
@@ -133,8 +133,3 @@ def _states(log: Trajectories) -> dict[str, Flags]:
     )
     later = log.step > 0
     return {low: later & (log.state < 0.5), high: later & (log.state >= 0.5)}
-
-
-def _some(sentence: str | None) -> Iterator[str]:
-    if sentence is not None:
-        yield sentence

@@ -31,7 +31,7 @@ from .diagnostics import check_propensities, diagnostics
 from .model import fit_model
 from .solution import PolicyInModel, Solution, check_model
 from .trajectories import Estimate, Floats, Trajectories, estimate, trajectories
-from .weights import Reach, Weights, reach, weigh
+from .weights import Reach, Weights, mean_and_shares, reach, weigh
 
 OF_WEIGHTS: dict[str, Callable[[Weights, bool], tuple[float, Floats]]] = {
     "PDIS": Weights.pdis,
@@ -124,7 +124,7 @@ def evaluate(
         methods = tuple(OF_WEIGHTS) if learns else METHODS
     chosen = [validation.one_of("methods", name, METHODS) for name in methods]
     weighted = set(chosen) != {"DM"}
-    wrong = check_propensities(task.weights) if weighted else None
+    wrong = list(check_propensities(task.weights)) if weighted else []
     found = {
         of_reward: {name: _estimate(task, name, of_reward, z(confidence)) for name in chosen}
         for of_reward in (True, False)
@@ -141,7 +141,7 @@ def evaluate(
         confidence=confidence,
         reward=found[True],
         length=found[False],
-        diagnostics=(*([wrong] if wrong else []), *diagnostics(task, chosen)),
+        diagnostics=(*wrong, *diagnostics(task, chosen)),
         arms=log.arms,
         reading=log.reading,
     )
@@ -203,9 +203,7 @@ class Task:
         """The fitted value of each visit plus its weighted residuals."""
         solution = self.solutions[of_reward]
         rows = self.weights.after * solution.residuals()
-        total = solution.opening + self.log.by_visit(rows)
-        mean = float(total.mean())
-        return mean, (total - mean) / total.size
+        return mean_and_shares(solution.opening + self.log.by_visit(rows))
 
 
 def _estimate(task: Task, method: str, of_reward: bool, z: float) -> Estimate:

@@ -18,7 +18,7 @@ import numpy as np
 from ...chain import NeverEnds, total
 from ...policies import Policy
 from ...validation import InputError
-from .model import FittedModel, Hats, LeaveCurves, hats
+from .model import FittedModel, LeaveCurves, hats
 from .trajectories import Floats, Ints
 from .weights import MIN_SHARE
 
@@ -41,11 +41,7 @@ class Branch(NamedTuple):
     joint: Floats
     stay: Floats
     place: Floats
-    onward: Hats
-
-    @property
-    def chance(self) -> Floats:
-        return np.asarray(self.joint.sum(axis=1))
+    onward: Floats
 
     @property
     def going_on(self) -> Floats:
@@ -86,7 +82,9 @@ class Solution:
         slope = by_mean / np.maximum(model.pulls, 1.0)
         rows = slope[log.arm] * (log.reward - model.means[log.arm])
         place = log.place(log.state, log.reward)
-        for fitted, gradient, kept in zip(model.leaving, by_leave, model.parts, strict=True):
+        for fitted, gradient, kept in zip(
+            model.leaving, by_leave, log.first_and_later, strict=True
+        ):
             rows[kept] += fitted.influence(gradient, place[kept], log.arm[kept], log.left[kept])
         return log.by_visit(rows) + (self.opening - self.value) / log.visits
 
@@ -97,12 +95,12 @@ class Solution:
         for number, stage in enumerate(self.stages):
             later = min(number, 1)
             knots, occupancy = self.model.leaving[later].knots, stage.occupancy[:, None]
-            lose, win = ((b, b.onward.of(stage.to_go)[:, None]) for b in stage.branches)
+            lose, win = ((b, self._to_go(b.onward, stage)[:, None]) for b in stage.branches)
             cost = float(self.of_reward) + win[0].stay * win[1] - lose[0].stay * lose[1]
             by_mean += (occupancy * stage.chances * cost).sum(axis=0)
             for branch, worth in (lose, win):
-                lost, at = -occupancy * branch.joint * worth, hats(branch.place, knots)
-                by_leave[later] += [at.spread(each, knots.size) for each in lost.T]
+                lost = -occupancy * branch.joint * worth
+                by_leave[later] += lost.T @ hats(branch.place, knots)
         return by_mean, by_leave
 
     def residuals(self) -> Floats:
@@ -116,14 +114,17 @@ class Solution:
             mean = model.means[arm]
             lose, win = (
                 (1.0 - fitted.at(log.place(state, r), arm))
-                * hats(log.onward(state, r), self.grid).of(stage.to_go)
+                * self._to_go(log.onward(state, r), stage)
                 for r in (0.0, 1.0)
             )
             expected = (1.0 - mean) * lose + mean * (win + float(self.of_reward))
-            onward = hats(log.next_state[rows], self.grid).of(stage.to_go)
+            onward = self._to_go(log.next_state[rows], stage)
             earned = log.reward[rows] if self.of_reward else 0.0
             found[rows] = earned + ~log.left[rows] * onward - expected
         return found
+
+    def _to_go(self, states: Floats, stage: Stage) -> Floats:
+        return np.interp(states, self.grid, stage.to_go)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,18 +140,17 @@ class PolicyInModel:
         """The expected total reward of a visit, or its expected length."""
         which, chances, opening = self._first
         grid_chances, both, moves = self._later
-        means, size = self.model.means, self.grid.size
-        earned = grid_chances @ means if of_reward else np.ones(size)
-        weight = np.bincount(which) / which.size
-        lose, win = (b.onward.spread(weight * b.going_on, size) for b in opening)
+        means = self.model.means if of_reward else np.ones(self.model.means.size)
+        earned, weight = grid_chances @ means, np.bincount(which) / which.size
+        lose, win = (weight * b.going_on @ hats(b.onward, self.grid) for b in opening)
         entry = lose + win
         if self.max_steps is None:
             to_go = self._fundamental @ earned
             later = [(entry @ self._fundamental, to_go)]
         else:
             to_go, later = _up_to(moves, earned, entry, self.max_steps)
-        now = chances @ means if of_reward else np.ones(len(chances))
-        value = now + sum(b.going_on * b.onward.of(to_go) for b in opening)
+        later_on = (b.going_on * np.interp(b.onward, self.grid, to_go) for b in opening)
+        value = chances @ means + sum(later_on)
         stages = [Stage(chances, weight, opening, to_go)]
         stages += [Stage(grid_chances, occupancy, both, then) for occupancy, then in later]
         return Solution(self.model, of_reward, stages, value[which], self.grid)
@@ -196,7 +196,7 @@ class PolicyInModel:
         means, log = self.model.means, self.model.log
 
         def branch(reward: float, joint: Floats) -> Branch:
-            place, onward = log.place(states, reward), hats(log.onward(states, reward), self.grid)
+            place, onward = log.place(states, reward), log.onward(states, reward)
             every = [fitted.at(place, np.full(place.size, arm)) for arm in range(means.size)]
             return Branch(joint, 1.0 - np.transpose(every), place, onward)
 
@@ -215,7 +215,7 @@ class PolicyInModel:
         """Probabilities and branches on the grid, and the transition matrix of those who stay."""
         chances = self._chances(self.grid)
         both = self._branches(self.grid, chances, self.model.leaving[1])
-        moves = [b.going_on[:, None] * b.onward.matrix(self.grid.size) for b in both]
+        moves = [b.going_on[:, None] * hats(b.onward, self.grid) for b in both]
         return chances, both, moves[0] + moves[1]
 
     @cached_property
@@ -252,24 +252,27 @@ def check_model(model: FittedModel, stages: Sequence[Stage]) -> None:
     """Refuse a model that was fitted to too few steps of the kind that the policy makes."""
     log, total = model.log, np.sum([stage.occupancy.sum() for stage in stages])
     plays = np.sum([stage.occupancy @ stage.chances for stage in stages], axis=0) / total
-    for arm in np.flatnonzero((plays >= MIN_SHARE) & (model.pulls < MIN_STEPS)):
-        raise InputError(
-            f"there is too little overlap: {plays[arm]:.0%} of the policy's steps are with arm "
-            f"{log.arms[arm]!r}, which the log has {model.pulls[arm]:.0f} times, and at least "
-            f"{MIN_STEPS} are needed"
-        )
-    if log.theta < 1.0:
-        return
-    seen = np.bincount(log.place(log.state, log.reward)[~log.censored].astype(int), minlength=4)
-    steps = [
-        np.bincount(b.place.astype(int), stage.occupancy * b.chance, 4)
-        for stage in stages
-        for b in stage.branches
+    made = [
+        (share, seen, f"with arm {log.arms[arm]!r}", "")
+        for arm, (share, seen) in enumerate(zip(plays, model.pulls, strict=True))
     ]
-    share = np.sum(steps, axis=0) / total
-    for cell in np.flatnonzero((share >= MIN_SHARE) & (seen < MIN_STEPS)):
-        raise InputError(
-            f"there is too little overlap: {share[cell]:.0%} of the policy's steps are in state "
-            f"{cell // 2} with reward {cell % 2}, which the log has {seen[cell]} times with a "
-            f"known end, and at least {MIN_STEPS} are needed"
-        )
+    if log.theta == 1.0:
+        cells = log.place(log.state, log.reward)[~log.censored].astype(int)
+        steps = [
+            np.bincount(b.place.astype(int), stage.occupancy * b.joint.sum(axis=1), 4)
+            for stage in stages
+            for b in stage.branches
+        ]
+        shares = np.sum(steps, axis=0) / total
+        made += [
+            (share, seen, f"in state {cell // 2} with reward {cell % 2}", " with a known end")
+            for cell, (share, seen) in enumerate(
+                zip(shares, np.bincount(cells, minlength=4), strict=True)
+            )
+        ]
+    for share, seen, where, known in made:
+        if share >= MIN_SHARE and seen < MIN_STEPS:
+            raise InputError(
+                f"there is too little overlap: {share:.0%} of the policy's steps are {where}, "
+                f"which the log has {seen:.0f} times{known}, and at least {MIN_STEPS} are needed"
+            )

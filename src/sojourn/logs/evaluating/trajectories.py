@@ -38,7 +38,7 @@ class Trajectories:
     reward: Floats
     left: Flags
     censored: Flags
-    """Whether the log stops here, so that nobody knows whether the user left."""
+    """Whether the log stops here, so that it is not known whether the user left."""
     propensity: Floats | None
     first: Ints
     user: Ints
@@ -62,6 +62,12 @@ class Trajectories:
     def step(self) -> Ints:
         """The number of every row in its visit, from 0."""
         return np.arange(self.arm.size) - np.repeat(self.first, self.length)
+
+    @property
+    def first_and_later(self) -> tuple[Flags, Flags]:
+        """First steps and later ones, where the log says who left."""
+        first = self.step == 0
+        return first & ~self.censored, ~first & ~self.censored
 
     @cached_property
     def next_state(self) -> Floats:
@@ -104,8 +110,7 @@ class Trajectories:
 
     def until(self, step: int) -> "Trajectories":
         """The same log with at most this many steps of each visit."""
-        kept = self.step < step
-        sizes = np.minimum(self.length, step)
+        kept, sizes = self.step < step, np.minimum(self.length, step)
         rows = ("arm", "reward", "left", "censored", "propensity", "state", "stated")
         columns = {name: getattr(self, name) for name in rows}
         cut: dict[str, Any] = {n: None if c is None else c[kept] for n, c in columns.items()}
@@ -199,9 +204,8 @@ def _ordered(rows: Rows) -> dict[str, NDArray[Any]]:
 
 def _known(rows: Rows, reading: Reading) -> Flags:
     """Which steps are known, and all before them in their visit."""
-    lacking = np.array([arm is None for arm in rows["arm"]]) | np.isnan(
-        rows["reward"].astype(float)
-    )
+    no_arm = np.array([arm is None for arm in rows["arm"]])
+    lacking = no_arm | np.isnan(rows["reward"].astype(float))
     if "propensity" in rows:
         none = np.isnan(rows["propensity"].astype(float))
         if none.any() and reading.spec.bad == "refuse":
@@ -210,11 +214,9 @@ def _known(rows: Rows, reading: Reading) -> Flags:
                 "it in, or give bad='skip' to end visits there"
             )
         lacking = lacking | none
-    before = np.cumsum(lacking)
-    first = np.flatnonzero(np.diff(rows["visit"], prepend=-1))
-    at_start = (before - lacking)[first]
-    lengths = np.diff(np.append(first, lacking.size))
-    return np.asarray(before - np.repeat(at_start, lengths) == 0)
+    before, first = np.cumsum(lacking), np.flatnonzero(np.diff(rows["visit"], prepend=-1))
+    at_start = np.repeat((before - lacking)[first], np.diff(np.append(first, lacking.size)))
+    return np.asarray(before == at_start)
 
 
 def _numbered(
@@ -266,10 +268,6 @@ def estimate(
     """With the influence of the visits of one user added up, so that errors are clustered.
 
     `user` is that of each visit. With `skewed` the interval is corrected for skewness.
-
-    >>> found = estimate(np.array([0, 0, 1]), 1.0, np.array([0.1, 0.2, -0.3]), z=2.0)
-    >>> round(found.std_error, 6), round(found.high, 6)
-    (0.6, 2.2)
     """
     by_user = np.bincount(user, influence)
     few = by_user.size / max(by_user.size - 1, 1)

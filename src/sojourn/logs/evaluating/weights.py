@@ -57,8 +57,7 @@ class Weights:
     @property
     def effective(self) -> float:
         """How many visits of the policy the log is worth: (sum w)^2 / sum w^2."""
-        squares = float((self.final**2).sum())
-        return float(self.final.sum()) ** 2 / squares if squares > 0.0 else 0.0
+        return worth(np.arange(self.final.size), self.final)
 
     def until(self, step: int) -> "Weights":
         """Those of the first steps of each visit."""
@@ -67,9 +66,8 @@ class Weights:
 
     def pdis(self, of_reward: bool) -> tuple[float, Floats]:
         """PDIS: unbiased. The mean, and each visit's share in it."""
-        total = self.log.by_visit(self.after * self.log.reward if of_reward else self.before)
-        mean = float(total.mean())
-        return mean, (total - mean) / total.size
+        rows = self.after * self.log.reward if of_reward else self.before
+        return mean_and_shares(self.log.by_visit(rows))
 
     def sn_pdis(self, of_reward: bool) -> tuple[float, Floats]:
         """The same with the weights of each step divided by their mean; biased by order 1 / visits.
@@ -87,6 +85,12 @@ class Weights:
         later = np.append(np.cumsum(slope[::-1])[::-1], 0.0)
         rows = _ratio(value, bottom[log.step]) - slope[log.step] * weight
         return float(share.sum()), log.by_visit(rows) - self.final * later[log.length]
+
+
+def mean_and_shares(total: Floats) -> tuple[float, Floats]:
+    """The mean over visits, and what each visit adds to its error."""
+    mean = float(total.mean())
+    return mean, (total - mean) / total.size
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
@@ -117,20 +121,10 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
 
 @loop
 def walk(
-    policy: Any,
-    memory: Any,
-    learn: bool,
-    is_first: Flags,
-    left: Flags,
-    arm: Ints,
-    reward: Floats,
-    state: Floats,
-    next_state: Floats,
-    propensity: Floats,
-    before: Floats,
-    after: Floats,
+    policy: Any, memory: Any, learn: bool, is_first: Flags, left: Flags, arm: Ints, reward: Floats,
+    state: Floats, next_state: Floats, propensity: Floats, before: Floats, after: Floats,
     planned: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Fill in the weights, and the weighted probabilities of the arms by level of state."""
     weight = 1.0
     for row in range(arm.size):

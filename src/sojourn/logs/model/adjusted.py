@@ -8,14 +8,13 @@ differ, and from the mix of latent classes.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 
 from ...stats.clusters import clustered
 from ...stats.departures import probability
 from ...stats.effects import contrasts, holm
-from ...stats.intervals import Interval
+from ...stats.intervals import Interval, z
 from ...stats.moments import Array
 from ...users.population import Population
 from ..reading import CENSORED, ON
@@ -77,13 +76,16 @@ class JointModel:
     @cached_property
     def shares(self) -> Array:
         """Of the visits, by class."""
-        found = self.visits @ self.joint.weights
+        return self._shares(self.visits)
+
+    def _shares(self, visits: Array) -> Array:
+        found = visits @ self.joint.weights
         return np.asarray(found / found.sum())
 
-    def tables(self, parameters: Array | None = None, shares: Array | None = None) -> Population:
-        """The users of the log as tables, by these parameters and shares of the classes.
+    def tables(self, parameters: Array | None = None, visits: Array | None = None) -> Population:
+        """The users of the log as tables, by these parameters and visits of the users.
 
-        Unless they are given, those are estimates.
+        Unless they are given, those are estimates and the visits of the log.
         """
         theta = np.append(self.estimate if parameters is None else parameters, 0.0)
         layout, classes, arms = self.layout, self.joint.classes, len(self.names)
@@ -91,8 +93,8 @@ class JointModel:
         means = probability((theta[-4] * classes.liking)[:, None, None] + liked) @ self.previous
         by_arm = theta[layout.leaving[:arms]][:, None, None]
         leave = probability(self._log_odds(theta)[:, :, None] + by_arm)
-        own = self.shares if shares is None else shares
-        return Population(own, means, leave, LAYER_OF_STEP, self.last or 0)
+        shares = self.shares if visits is None else self._shares(visits)
+        return Population(shares, means, leave, LAYER_OF_STEP, self.last or 0)
 
     def draws(self, rng: np.random.Generator, number: int) -> Iterator[Population]:
         """Populations that the log does not rule out: users drawn anew, and effects of the arms.
@@ -106,8 +108,7 @@ class JointModel:
         change = parameters[:, SIGMA:] - spread
         parameters[:, SIGMA:] = moved(spread, change, errors, self._variance_errors)
         for own, theta in zip(counts, parameters, strict=True):
-            found = (own * self.visits) @ self.joint.weights
-            yield self.tables(theta, found / found.sum())
+            yield self.tables(theta, own * self.visits)
 
     @property
     def _variance_errors(self) -> Array:
@@ -173,13 +174,9 @@ class JointModel:
         theta = np.append(self.joint.estimate, 0.0)
         average = float(self.pulls @ theta[self.layout.leaving] / self.pulls.sum())
         base = self._log_odds(theta) + average  # class, layer, previous, reward
-
-        def often(more: float) -> float:
-            return float(
-                self.shares @ (probability(base + more) * self.occupancy).sum(axis=(1, 2, 3))
-            )
-
-        return np.array([often(more) for more in effects]) / often(0.0)
+        left = [probability(base + effect) * self.occupancy for effect in (0.0, *effects)]
+        often = np.array([each.sum(axis=(1, 2, 3)) @ self.shares for each in left])
+        return np.asarray(often[1:] / often[0])
 
     def _log_odds(self, theta: Array) -> Array:
         """To leave, [class, layer, previous, reward], but for the arm; the last of theta is 0."""
@@ -205,14 +202,16 @@ class JointModel:
         each = np.concatenate(self.tables().values_of_arms(), axis=1) - value
         mix = self.visits[:, None] * (self.joint.weights @ each) / self.visits.sum()
         errors = np.sqrt(self._covariance(slopes, mix).diagonal())
-        found = [_positive(*pair) for pair in zip(value, errors, strict=True)]
+        # Symmetric on the scale of logarithms: a visit's worth is positive and skewed.
+        wide = np.exp(1.96 * errors / value)
+        ends = np.stack([value, value / wide, value * wide], axis=1).tolist()
+        found = [Interval(*own) for own in ends]
         return tuple(zip(found[:arms], found[arms:], strict=True))
 
     @property
     def _common(self) -> Codes:
         """Parameters that matter for every arm."""
-        layout, size = self.layout, self.layout.size
-        spread = [size + last for last in (SIGMA, LAMBDA, TAU)]
+        layout, spread = self.layout, self.layout.size + np.array([SIGMA, LAMBDA, TAU])
         return np.concatenate([layout.after, layout.cells, layout.layers[2:], spread])
 
     def _covariance(self, slopes: Array, mix: Array) -> Array:
@@ -240,16 +239,19 @@ def adjusted_costs(sample: Sample, found: JointModel) -> tuple[AdjustedCosts, ..
 
 def joint_model(sample: Sample, differ: bool = True) -> JointModel:
     """The model with controls; with `differ` False users are taken to be alike."""
-    sample = _cut(sample)
+    share = MOST / sample.user.size
+    if share < 1.0:
+        sample = sample.of(np.random.default_rng(15).random(sample.users) < share)
     layout = layout_of(sample)
-    pulls = np.bincount(sample.arm, minlength=layout.arms).astype(float)
+    pulls = np.bincount(sample.arm, minlength=layout.likes.size).astype(float)
     joint = fit_jointly(groups_of(sample, layout), latent_classes(differ))
-    later = (sample.previous != FIRST) & (sample.previous != UNKNOWN)
-    steps = np.zeros((sample.users, HORIZON, 2))
+    later, steps = sample.previous < FIRST, np.zeros((sample.users, HORIZON, 2))
     number = np.minimum(sample.step[later], HORIZON) - 1
-    where = (sample.user[later], number, sample.previous[later])
-    np.add.at(steps, where, 1.0)
+    np.add.at(steps, (sample.user[later], number, sample.previous[later]), 1.0)
     previous = np.bincount(sample.previous[sample.previous != UNKNOWN], minlength=3)
+    rows, occupancy = sample.telling, np.zeros((LAYERS, 2, 2))
+    before = np.where(sample.previous == FIRST, 0, sample.previous)[rows]
+    np.add.at(occupancy, (layers(sample.step)[rows], before, sample.reward[rows]), 1.0)
     return JointModel(
         names=sample.names,
         layout=layout,
@@ -259,7 +261,7 @@ def joint_model(sample: Sample, differ: bool = True) -> JointModel:
         visits=np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float),
         steps=steps,
         previous=previous[[FIRST, 0, 1]] / previous.sum(),
-        occupancy=_occupancy(sample),
+        occupancy=occupancy,
         last=_last(sample),
     )
 
@@ -291,21 +293,6 @@ def _last(sample: Sample) -> int | None:
     return last if last <= LAYER_ENDS[-1] else None
 
 
-def _occupancy(sample: Sample) -> Array:
-    rows = sample.telling
-    previous = np.where(sample.previous == FIRST, 0, sample.previous)
-    found = np.zeros((LAYERS, 2, 2))
-    np.add.at(found, (layers(sample.step)[rows], previous[rows], sample.reward[rows]), 1.0)
-    return found
-
-
-def _cut(sample: Sample) -> Sample:
-    share = MOST / sample.user.size
-    if share >= 1.0:
-        return sample
-    return sample.of(np.random.default_rng(15).random(sample.users) < share)
-
-
 def _slopes(
     function: Callable[[Array], Array], at: Array, single: Codes, by_arm: Sequence[Codes] = ()
 ) -> Array:
@@ -329,12 +316,6 @@ def _slopes(
         for block, row in enumerate(change):
             found[block * parameters.size + own, parameters[own]] = row[own]
     return found
-
-
-def _positive(value: float, error: float) -> Interval:
-    """Symmetric on the scale of logarithms: a visit's worth is positive and skewed."""
-    factor = np.exp(1.96 * error / value)
-    return Interval(float(value), float(value / factor), float(value * factor))
 
 
 @dataclass(frozen=True)
@@ -361,8 +342,7 @@ def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
     rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
     effects = rows @ found.joint.estimate
     errors = np.sqrt(clustered(found.joint.moves @ rows.T).diagonal())
-    differs = holm(effects / errors)
-    half = NormalDist().inv_cdf(0.975) * errors
+    differs, half = holm(effects / errors), z() * errors
     times = [found.times_as_often(at) for at in (effects, effects - half, effects + half)]
     means = found.tables().means.T @ found.shares
     return tuple(

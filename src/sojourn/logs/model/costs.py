@@ -116,7 +116,7 @@ def costs(parameters: Array, covariance: Array) -> Costs:
     """
     try:
         d = mistake_costs(parameters)
-        slope = _gradient(mistake_costs, parameters)
+        slope = gradient(mistake_costs, parameters)
     except NeverEnds:
         raise InputError(
             "by these counts a visit might never end: there are too few departures"
@@ -132,50 +132,33 @@ def costs_of(d: Array, spread: Array) -> Costs:
         worst = int(np.argmin(d))
         case = "improper" if (d0, d1)[worst].high < 0.0 else "undecided"
         ratio, effect, error = None, d[worst], errors[worst]
-        sure = _confidence(-effect, error)
     else:
         weights = np.array([1.0 / d[0], -1.0 / d[1]])
         effect, error = log(d[0] / d[1]), sqrt(max(weights @ spread @ weights, 0.0))
         low, high = effect - z() * error, effect + z() * error
         case = "normal" if low > 0.0 else "opposite" if high < 0.0 else "undecided"
-        ratio = Interval(exp(effect), _exp(low), _exp(high))
-        sure = _confidence(abs(effect), error)
-    return Costs(d0, d1, ratio, case, sure, _times(effect, error))
+        # Two visits may say next to nothing: an end is then beyond all numbers.
+        ends = (exp(x) if x < LARGEST else inf for x in (low, high))
+        ratio = Interval(exp(effect), *ends)
+    sure = NormalDist().cdf(abs(effect) / error) if error > 0.0 else 1.0
+    # Errors fall with the root of the data.
+    needed = z() + NormalDist().inv_cdf(POWER)
+    times = (needed * error / effect) ** 2 if effect else inf
+    return Costs(d0, d1, ratio, case, sure, times)
 
 
 def bracketed(interval: Interval) -> str:
-    """Four digits of the value and, in brackets, of the ends.
-
-    >>> bracketed(Interval(1.0661, 1.00849, 1.127))
-    '1.066 [1.008, 1.127]'
-    """
+    """Four digits of the value and, in brackets, of the ends."""
     return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
 
 
-def _exp(x: float) -> float:
-    """Without a bound where it is beyond all numbers: two visits may say next to nothing."""
-    return exp(x) if x < LARGEST else inf
-
-
-def _confidence(distance: float, error: float) -> float:
-    return NormalDist().cdf(distance / error) if error > 0.0 else 1.0
-
-
-def _times(effect: float, error: float) -> float:
-    """How many times the data would make `effect` clear: errors fall with the root of it."""
-    if effect == 0.0:
-        return inf
-    needed = z() + NormalDist().inv_cdf(POWER)
-    return (needed * error / effect) ** 2
-
-
-def _gradient(function: Callable[[Array], Array], at: Array) -> Array:
+def gradient(function: Callable[[Array], Array], at: Array) -> Array:
     """Central differences, one-sided where a parameter is at the edge of [0, 1]."""
     columns = []
-    for i, value in enumerate(at):
+    for own in np.eye(at.size):
+        value = float(at @ own)
         step = 1e-6 * max(min(value, 1.0 - value), 1e-3)
-        low, high = max(value - step, 0.0), min(value + step, 1.0)
-        ends = [at.copy(), at.copy()]
-        ends[0][i], ends[1][i] = low, high
-        columns.append((function(ends[1]) - function(ends[0])) / (high - low))
+        less, more = min(step, value), min(step, 1.0 - value)
+        change = function(at + more * own) - function(at - less * own)
+        columns.append(change / (more + less))
     return np.stack(columns, axis=1)

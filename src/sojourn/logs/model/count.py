@@ -67,11 +67,11 @@ def _arms(table: Any, spec: LogSpec, name: str) -> tuple[Arms, Any]:
         **pairs,
     )
     everything = fetched(every.aggregate(pulls=every.pulls.sum(), arms=every.count()))
-    least = spec.min_pulls or enough(int(everything["pulls"][0]))
+    every_arm, steps = int(everything["arms"][0]), int(everything["pulls"][0])
+    least = spec.min_pulls or enough(steps)
     kept = every.filter(every.pulls >= least)
     rows = fetched(kept.order_by("arm"))
     order = np.argsort(rows["arm"].astype(str), kind="stable")
-    every_arm = int(everything["arms"][0])
     _check_arms(rows, every_arm, least, spec, name)
     rest = every.filter(every.pulls < least)
     others = fetched(
@@ -152,16 +152,14 @@ def _products(table: Any, kept: Any, arms: Arms) -> tuple[int, Array]:
         cell=cell.cast("int8"), worth=rewards(joined),
     )  # fmt: skip
     each = joined.group_by("user").aggregate(**_user_sums(joined, arms))
-    one = len(USER_SUMS) - 1
-    pairs = [(i, j) for i in range(one) for j in range(i, one)]
-    sums = {f"s{i}_{j}": (each[f"x{i}"] * each[f"x{j}"]).sum() for i, j in pairs}
-    sums |= {f"s{i}_{one}": each[f"x{i}"].sum() for i in range(one)}
-    (row,) = each.aggregate(**sums, **{f"s{one}_{one}": each.count()}).to_pyarrow().to_pylist()
-    products = np.zeros((one + 1, one + 1))
-    for key, value in row.items():
-        i, j = (int(x) for x in key[1:].split("_"))
-        products[i, j] = products[j, i] = float(value)
-    return round(products[one, one]), products
+    size = len(USER_SUMS)
+    each = each.mutate(**{f"x{size - 1}": 1.0})
+    products, (i, j) = np.zeros((size, size)), np.triu_indices(size)
+    pairs = zip(i.tolist(), j.tolist(), strict=True)
+    sums = {f"s{n}": (each[f"x{a}"] * each[f"x{b}"]).sum() for n, (a, b) in enumerate(pairs)}
+    (row,) = each.aggregate(**sums).to_pyarrow().to_pylist()
+    products[i, j] = products[j, i] = list(row.values())
+    return round(products[-1, -1]), products
 
 
 def _user_sums(t: Any, arms: Arms) -> dict[str, Any]:

@@ -1,16 +1,15 @@
 """Which parameters a step has, and how far the effects of arms are drawn together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...stats.clusters import clustered
+from ...stats.departures import logit, probability
 from ...stats.effects import Spread, contrasts
 from ...stats.moments import Array
-from .joint import NONE, Codes, Groups, JointFit
+from .joint import LAMBDA, NONE, SIGMA, TAU, Codes, Groups, JointFit
 from .sample import NO_REWARD, Sample
 from .totals import CELLS, FIRST, UNKNOWN
 
@@ -33,9 +32,8 @@ HORIZON = LAYER_ENDS[-1] + 1
 LAYER_OF_STEP = layers(np.arange(1, HORIZON + 1))
 
 LAYERS = len(LAYER_ENDS) + 1
-OWN_LAYERS = range(2, LAYERS)
-"""Layers with a parameter: that of the first step has cells of its own, and the second is where
-the others are measured from."""
+"""The layer of the first step has cells of its own, and the second is where the others are measured
+from: these two have no parameter."""
 
 WEAK = 0.01
 SMOOTH = 4.0
@@ -44,112 +42,74 @@ MODEST = 0.25
 neighbours (late ones have few steps, or none), and of how users differ."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where the parameters are, for so many arms (rare ones together count as one more).
+class Layout(NamedTuple):
+    """Where the parameters are: of each arm, cell or layer its index, or `NONE`.
 
     Log odds of a reward: arm, and previous reward beside the first step. Log odds to leave: cell,
-    layer, and arm beside that of the most pulls. Then sigma, lambda and tau.
+    layer beside the first two, and arm beside the one of the most pulls. Rare arms together count
+    as one more. Then sigma, lambda and tau.
     """
 
-    arms: int
-    usual: int
-    """The arm of the most pulls."""
-
-    @property
-    def likes(self) -> Codes:
-        """By arm, the parameter of its rewards."""
-        return np.arange(self.arms)
-
-    @property
-    def after(self) -> Codes:
-        """Of rewards after a 0 and after a 1."""
-        return self.arms + np.arange(2)
-
-    @property
-    def cells(self) -> Codes:
-        return self.arms + 2 + np.arange(len(CELLS))
-
-    @property
-    def layers(self) -> Codes:
-        """By layer; none for the first two."""
-        own = int(self.cells[-1]) + 1 + np.arange(len(OWN_LAYERS))
-        return np.concatenate([[NONE, NONE], own])
-
-    @property
-    def leaving(self) -> Codes:
-        """By arm; none for the usual one."""
-        own = int(self.layers[-1]) + 1 + np.arange(self.arms)
-        return np.where(
-            np.arange(self.arms) == self.usual, NONE, own - (np.arange(self.arms) > self.usual)
-        )
-
-    @property
-    def size(self) -> int:
-        return int(self.layers[-1]) + self.arms + 3
+    likes: Codes
+    after: Codes
+    cells: Codes
+    layers: Codes
+    leaving: Codes
+    size: int
 
     @property
     def prior(self) -> Array:
         """The precision matrix of the parameters before any data."""
         found = np.diag(np.full(self.size, WEAK))
         found[range(-3, 0), range(-3, 0)] = MODEST
-        before = NONE
-        for layer in self.layers[2:]:
-            step = np.zeros(self.size)
-            step[layer] = 1.0
-            if before != NONE:
-                step[before] = -1.0
-            found += SMOOTH * np.outer(step, step)
-            before = layer
-        return found
+        between = np.diff(np.eye(self.size)[self.layers[2:]], axis=0, prepend=0.0)
+        return np.asarray(found + SMOOTH * between.T @ between)
 
 
 def layout_of(sample: Sample) -> Layout:
     """For the arms of a sample, the rare ones among them if there are."""
     pulls = np.bincount(sample.arm, minlength=sample.arms)
-    return Layout(pulls.size, int(np.argmax(pulls)))
+    counts = (pulls.size, 2, len(CELLS), LAYERS - 2, pulls.size - 1)
+    *ends, last = np.cumsum(counts).tolist()
+    likes, after, cells, layers, leaving = np.split(np.arange(last), ends)
+    layers = np.concatenate([[NONE, NONE], layers])
+    return Layout(likes, after, cells, layers, np.insert(leaving, pulls.argmax(), NONE), last + 3)
 
 
 def groups_of(sample: Sample, layout: Layout) -> Groups:
     """Steps with a known reward for what is liked, those that tell for who leaves."""
     after = np.append(layout.after, [NONE, NONE])  # FIRST and UNKNOWN have none
+    sigma, slope, tau = layout.size + np.array([SIGMA, LAMBDA, TAU])
     known = (sample.reward < NO_REWARD) & (sample.previous != UNKNOWN)
-    liked = [layout.likes[sample.arm], after[sample.previous], np.full(known.size, NONE)]
+    liked = layout.likes[sample.arm], after[sample.previous], NONE, sigma, NONE
     telling = sample.telling
-    cell = np.where(telling, sample.cell, 0)
-    left = [
-        layout.cells[cell],
+    left = (
+        layout.cells[np.where(telling, sample.cell, 0)],
         np.where(sample.previous == FIRST, NONE, layout.layers[layers(sample.step)]),
         layout.leaving[sample.arm],
-    ]
-    effects = np.concatenate([np.stack(liked, 1)[known], np.stack(left, 1)[telling]])
+        slope,
+        tau,
+    )
+    each = [np.stack(np.broadcast_arrays(*columns), axis=1) for columns in (liked, left)]
+    terms = np.concatenate([each[0][known], each[1][telling]])
     user = np.concatenate([sample.user[known], sample.user[telling]])
     good = np.concatenate([sample.reward[known] == 1, sample.left[telling]])
-    leaves = np.repeat([0, 1], [known.sum(), telling.sum()])
-    rows, key = _distinct(np.column_stack([leaves, effects]), layout.size)
-    group, found = np.unique(user * len(rows) + key, return_inverse=True)
+    code = np.zeros(len(terms), np.int64)
+    for column in (3, 0, 1, 2):  # the last one follows from that before it
+        code = code * (layout.size + 2) + terms[:, column] + 1
+    _, rows, key = np.unique(code, return_index=True, return_inverse=True)
+    group, found = np.unique(user * rows.size + key, return_inverse=True)
     return Groups(
-        starts=np.searchsorted(group, np.arange(sample.users + 1) * len(rows)).astype(np.int64),
-        key=group % len(rows),
+        starts=np.searchsorted(group, np.arange(sample.users + 1) * rows.size).astype(np.int64),
+        key=group % rows.size,
         n=np.bincount(found, minlength=group.size).astype(float),
         k=np.bincount(found, good, group.size).astype(float),
-        effects=rows[:, 1:].copy(),
-        leaves=rows[:, 0].copy(),
+        terms=terms[rows],
         prior=layout.prior,
     )
 
 
-def _distinct(rows: Codes, base: int) -> tuple[Codes, Codes]:
-    """The distinct rows, and for each row which of them it is; numbers are from -1 to base."""
-    coded = np.zeros(len(rows), np.int64)
-    for column in rows.T:
-        coded = coded * (base + 2) + column + 1
-    _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
-    return rows[first], inverse
-
-
-@dataclass(frozen=True, eq=False)
-class Shrunk:
+class Shrunk(NamedTuple):
     """Estimates after shrinkage, and how they vary.
 
     `moves` is how each user moved them, and `prior` what is left of the uncertainty of the arms'
@@ -159,10 +119,6 @@ class Shrunk:
     estimate: Array
     moves: Array
     prior: Array
-
-    @property
-    def covariance(self) -> Array:
-        return clustered(self.moves) + self.prior
 
 
 def shrink(joint: JointFit, layout: Layout, pulls: Array) -> Shrunk:
@@ -213,19 +169,14 @@ def centred(chances: Array, odds: Array, weights: Array) -> Array:
     """Chances that, with `odds` added by arm, are those given on average over the arms.
 
     `weights` are the steps by [chance, arm].
-
-    >>> base = centred(np.array([0.3]), np.array([1.0, -1.0]), np.array([[1.0, 1.0]]))
-    >>> shifted = 1 / (1 + (1 / base - 1) * np.exp(-np.array([1.0, -1.0])))
-    >>> round(float(shifted.mean()), 12)
-    0.3
     """
     inside = (chances > 0.0) & (chances < 1.0) & (weights.sum(axis=1) > 0.0)
     wanted = np.where(inside, chances, 0.5)
     shares = np.where(inside[:, None], weights, 1.0)
     shares = shares / shares.sum(axis=1, keepdims=True)
-    level = np.log(wanted / (1.0 - wanted))
+    level = logit(wanted)
     for _ in range(50):  # Newton, in a function that rises and is smooth
-        each = 1.0 / (1.0 + np.exp(-(level[:, None] + odds)))
+        each = probability(level[:, None] + odds)
         slope = (shares * each * (1.0 - each)).sum(axis=1)
         level = level - ((shares * each).sum(axis=1) - wanted) / slope
-    return np.where(inside, 1.0 / (1.0 + np.exp(-level)), chances)
+    return np.where(inside, probability(level), chances)

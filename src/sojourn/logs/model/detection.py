@@ -1,21 +1,28 @@
 """What diagnostics look for step by step: reverse causation, confounding, and single users."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from math import log
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...stats.clusters import ratio_covariance, widening
-from ...stats.intervals import Interval, z
+from ...stats.intervals import z
 from ...stats.moments import Array
 from ...validation import InputError
-from .costs import Costs, costs, mistake_costs
+from .costs import Costs, bracketed, costs, gradient, mistake_costs
 from .exit_curves import fit_tables
 from .sample import NO_REWARD, Codes, Sample
 from .totals import CELLS, FIRST
+
+if TYPE_CHECKING:
+    from .fitted import Fit
+
+Found = Iterator[Mapping[str, Any]]
+"""For each time that a diagnostic applies, the values of the placeholders in its sentences."""
+
+CASE, FORECAST = "case", "forecast"
+"""What a diagnostic may spoil."""
 
 GRID = 1.0 - np.linspace(0.0, 1.0, 401)[:-1]
 """Chances that the reward of a last step is written down as it is."""
@@ -111,27 +118,18 @@ TOGETHER, FEW_VISITS = 0.1, 5.0
 it; nothing is known of pairs of which chance would make fewer visits than that."""
 
 
-class Confounding(NamedTuple):
-    """What is shown, and liked, after a 0 and after a 1.
-
-    `arm` is the one whose share differs most, with its shares after a 0 and after a 1; `liked` is
-    how much less often rewards of the same arm are good after a 0.
-    """
-
-    arm: int
-    after_0: float
-    after_1: float
-    liked: Interval
+SHOWN = 3
+"""Arms that are listed."""
 
 
-def confounding(sample: Sample) -> Confounding | None:
-    """The difference, if both are found: other arms after a 0, and the same arms liked less."""
+def confounding(sample: Sample) -> Found:
+    """Other arms after a 0 than after a 1, and the same arms liked less or more."""
     rows = np.flatnonzero(
         (sample.previous <= 1) & (sample.reward < NO_REWARD) & (sample.arm < sample.arms)
     )
     user, arm, after = sample.user[rows], sample.arm[rows], sample.previous[rows]
     if not 0 < after.sum() < after.size:
-        return None
+        return
     shares = np.array([np.bincount(arm[after == s], minlength=sample.arms) for s in (0, 1)], float)
     shares /= shares.sum(axis=1, keepdims=True)
     most = int(np.argmax(np.abs(shares[1] - shares[0])))
@@ -139,15 +137,25 @@ def confounding(sample: Sample) -> Confounding | None:
     wide = z(1.0 - 0.05 / sample.arms)
     shown = _difference(user, after, (arm == most).astype(float), np.zeros(rows.size, int))
     liked = _difference(user, after, sample.reward[rows].astype(float), arm)
-    if (
-        abs(shown[0]) < wide * shown[1]
-        or abs(shown[0]) < SHIFT
-        or abs(liked[0]) < max(z() * liked[1], LIKING)
-    ):
-        return None
-    return Confounding(
-        most, float(shares[0, most]), float(shares[1, most]), Interval.from_error(*liked)
-    )
+    if abs(shown[0]) < max(wide * shown[1], SHIFT) or abs(liked[0]) < max(z() * liked[1], LIKING):
+        return
+    weighted = by_propensity(sample)
+    instead = "the values of visits by arm are adjusted for users, compare these"
+    if weighted is not None:
+        ranked = np.argsort(-np.nan_to_num(weighted, nan=-1.0))[:SHOWN]
+        listed = ", ".join(f"{sample.names[i]} {weighted[i]:.3f}" for i in ranked)
+        instead = (
+            "weighted by the log's propensities, as if everybody had been shown the same, they are "
+            f"{listed}{' ...' if sample.arms > SHOWN else ''}"
+        )
+    yield {
+        "arm": sample.names[most],
+        "after_0": shares[0, most],
+        "after_1": shares[1, most],
+        "how": "less" if liked[0] > 0 else "more",
+        "by": abs(liked[0]),
+        "instead": instead,
+    }
 
 
 def _difference(user: Codes, after: Codes, value: Array, group: Codes) -> tuple[float, float]:
@@ -194,6 +202,14 @@ def groups(sample: Sample) -> list[list[int]]:
     return sorted(map(list, found), key=lambda group: -seen[group].sum())
 
 
+def apart(sample: Sample) -> Found:
+    """Arms of which hardly two are shown in the same visit."""
+    found = groups(sample)
+    if len(found) > 1:
+        names = (", ".join(sample.names[i] for i in group[:SHOWN]) for group in found[:2])
+        yield {"groups": len(found), "named": " and ".join(names)}
+
+
 def by_propensity(sample: Sample) -> Array | None:
     """Means of the arms with each step weighted by one over its propensity (Hajek).
 
@@ -218,62 +234,79 @@ SHARE = 0.01
 BEST = len(CELLS)
 """The ratio that is the mean of the best arm, after the leave probabilities."""
 
-STEP = 1e-6
+NUMBERS = {
+    "first 0": "the chance to leave at the first step, with reward 0,",
+    "first 1": "the chance to leave at the first step, with reward 1,",
+    "00": "the chance to leave after two rewards of 0",
+    "01": "the chance to leave after a 0 and then a 1",
+    "10": "the chance to leave after a 1 and then a 0",
+    "11": "the chance to leave after two rewards of 1",
+    "costs": "the cost of a mistake after a 0, over that after a 1,",
+}
+"""Numbers that may rest on few users, in the order of `_numbers`."""
 
-COSTS = "costs"
+CASES = {
+    "normal": "a mistake costs more after a 0 than after a 1",
+    "opposite": "a mistake costs less after a 0 than after a 1",
+    "undecided": "a mistake may cost more after a 0 or after a 1",
+    "improper": "always the best arm is not best",
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """The users without whom a number is outside of its interval.
-
-    `what` is `COSTS` or a cell, `without` that number among all others, and `steps` their share of
-    the steps. `rest` are the mistake costs without them, if these can be computed.
-    """
-
-    what: str
-    users: Codes
-    steps: float
-    without: float
-    rest: Costs | None
-
-
-def influence(
-    sample: Sample, best: int, ratio: Interval | None, leave: dict[str, Interval]
-) -> Influence | None:
+def few_decide(fit: "Fit") -> Found:
     """The first number, of the ratio of mistake costs and the cells, that rests on a few users."""
-    few = min(FEW, int(SHARE * sample.users))
-    if few == 0:
-        return None
-    n, k = _sums(sample, best)
-    rates = k.sum(axis=0) / np.maximum(n.sum(axis=0), 1.0)
-    pulls = (k - rates * n) / np.maximum(n.sum(axis=0), 1.0)
-    targets: list[tuple[str, Interval, Array, Callable[[Array], float | None]]] = [
-        (cell, interval, np.eye(BEST + 1)[i], partial(_rate, cell=i))
-        for i, (cell, interval) in enumerate(leave.items())
-    ]
-    slope = None if ratio is None else _slope(rates)
-    if ratio is not None and slope is not None:
-        targets.insert(0, (COSTS, ratio, slope, _ratio))
-    for what, interval, weights, number in targets:
-        moved, usual = pulls @ weights, number(rates)
-        order = np.argsort(moved)
+    sample = fit.sample
+    if sample is None or (few := min(FEW, int(SHARE * sample.users))) == 0:
+        return
+    n, k = _sums(sample, int(np.argmax(fit.means)))
+    total = np.maximum(n.sum(axis=0), 1.0)
+    rates, usual, slopes = k.sum(axis=0) / total, _numbers(n, k), np.eye(BEST + 1)
+    try:
+        d0, d1 = mistake_costs(rates[2:])
+        of_d0, of_d1 = gradient(mistake_costs, rates[2:])
+        slopes[BEST] = [0.0, 0.0, *(of_d0 / d0 - of_d1 / d1)]
+    except InputError:
+        usual[BEST] = nan
+    moves = (k - rates * n) / total @ slopes.T  # how each user moved each number
+    for what, interval in {"costs": fit.costs.ratio, **fit.leave}.items():
+        at = list(NUMBERS).index(what)
+        if interval is None or not usual[at] > 0.0:
+            continue
+        order = np.argsort(moves[:, at])
         for chosen in (order[:few], order[-few:]):
             kept = np.ones(sample.users, bool)
             kept[chosen] = False
-            found = number(k[kept].sum(axis=0) / np.maximum(n[kept].sum(axis=0), 1.0))
-            if not usual or found is None:
-                continue
+            without = _numbers(n[kept], k[kept])[at]
             # Intervals are of all users, this is of a sample, and without shrinkage.
-            if not interval.low <= interval.value * found / usual <= interval.high:
-                steps = float(np.isin(sample.user, chosen).mean())
-                strongest = chosen[np.argsort(-np.abs(moved[chosen]))]
-                return Influence(what, strongest, steps, found, _costs(n[kept], k[kept]))
-    return None
+            changed = interval.value * without / usual[at]
+            if changed < interval.low or changed > interval.high:
+                strongest = chosen[np.argsort(-np.abs(moves[chosen, at]))]
+                names = strongest if sample.ids is None else sample.ids[strongest]
+                rest = _costs(n[kept], k[kept])
+                others = ""
+                if rest is not None and rest.ratio is not None:
+                    ratio = bracketed(rest.ratio)
+                    others = f"; among the others {CASES[rest.case]} ({ratio} times)"
+                yield {
+                    "few": few,
+                    "users": sample.users,
+                    "names": ", ".join(map(str, names)),
+                    "steps": np.isin(sample.user, chosen).mean(),
+                    "what": f"{NUMBERS[what]} is {without:.3g}, not {interval.value:.3g}",
+                    "rest": others,
+                    "spoils": CASE if rest is None or rest.case != fit.costs.case else "",
+                }
+                return
 
 
-def _rate(rates: Array, cell: int) -> float:
-    return float(rates[cell])
+def _numbers(n: Array, k: Array) -> Array:
+    """The leave probabilities, and D(0) / D(1) if both are positive, else not a number."""
+    rates = k.sum(axis=0) / np.maximum(n.sum(axis=0), 1.0)
+    try:
+        d0, d1 = mistake_costs(rates[2:]).tolist()
+    except InputError:
+        d0 = d1 = nan
+    return np.array([*rates[:BEST], d0 / d1 if min(d0, d1) > 0.0 else nan])
 
 
 def _sums(sample: Sample, best: int) -> tuple[Array, Array]:
@@ -282,7 +315,7 @@ def _sums(sample: Sample, best: int) -> tuple[Array, Array]:
     found = []
     for counts in (np.ones(sample.user.size, bool), sample.left):
         rows = np.flatnonzero(sample.telling & counts)
-        place = sample.user[rows] * (BEST + 1) + sample.cell[rows]
+        place = sample.user[rows] * shape[1] + sample.cell[rows]
         found.append(np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(float))
     shown = (sample.arm == best) & (sample.reward < NO_REWARD)
     for table, rows in zip(found, (shown, shown & (sample.reward == 1)), strict=True):
@@ -290,34 +323,10 @@ def _sums(sample: Sample, best: int) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
-def _ratio(rates: Array) -> float | None:
-    """D(0) / D(1), if both are positive."""
-    try:
-        d0, d1 = mistake_costs(rates[2:]).tolist()
-    except InputError:
-        return None
-    return d0 / d1 if min(d0, d1) > 0.0 else None
-
-
-def _slope(rates: Array) -> Array | None:
-    """Of the logarithm of the ratio, by rate."""
-    found = np.zeros(rates.size)
-    for i in range(2, rates.size):
-        ends = [np.clip(rates + s * STEP * np.eye(rates.size)[i], 0.0, 1.0) for s in (-1, 1)]
-        low, high = (_ratio(end) for end in ends)
-        if low is None or high is None:
-            return None
-        found[i] = (log(high) - log(low)) / (ends[1][i] - ends[0][i])
-    return found
-
-
 def _costs(n: Array, k: Array) -> Costs | None:
-    x = np.hstack([n, k, np.ones((len(n), 1))])
-    size = n.shape[1]
-    products = x.T @ x
-    rates, covariance = ratio_covariance(
-        products, list(range(size, 2 * size)), list(range(size)), len(n)
-    )
+    x, under = np.hstack([n, k, np.ones((len(n), 1))]), list(range(BEST + 1))
+    over = [BEST + 1 + i for i in under]
+    rates, covariance = ratio_covariance(x.T @ x, over, under, len(n))
     wide = widening(n.sum(axis=0), (n * n).sum(axis=0))
     try:
         return costs(rates[2:], (covariance * np.outer(wide, wide))[2:, 2:])

@@ -180,9 +180,6 @@ def rotations(groups: Codes, number: int, rng: np.random.Generator) -> Iterator[
     """Orders in which the members of each group, put in a random row, move on by a random number.
 
     They serve a test as well as orders that are random throughout, and are less work.
-
-    >>> [order.tolist() for order in rotations(np.array([0, 1, 1]), 2, np.random.default_rng(2))]
-    [[0, 2, 1], [0, 1, 2]]
     """
     row = np.lexsort((rng.random(groups.size), groups))
     size = np.bincount(groups)

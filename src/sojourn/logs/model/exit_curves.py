@@ -60,15 +60,8 @@ class Paths:
     def of(cls, sample: Sample) -> "Paths":
         near = np.flatnonzero(sample.step <= REACH)
         visit, step = sample.visit[near], sample.step[near]
-        length = np.bincount(visit, minlength=sample.visits)
-        rank = np.empty(sample.visits, np.int64)
-        rank[np.argsort(-length, kind="stable")] = np.arange(sample.visits)
-        reach = int(length.max())
-        active = sample.visits - np.cumsum(np.bincount(length, minlength=reach + 1))[:-1]
-        begins = np.concatenate([[0], np.cumsum(active)])
-        rows = np.empty(near.size, np.int64)
-        rows[begins[step - 1] + rank[visit]] = near
-        return cls(sample, rows, begins)
+        order = np.lexsort((visit, -np.bincount(visit)[visit], step))
+        return cls(sample, near[order], np.cumsum(np.bincount(step)))
 
     @cached_property
     def value(self) -> Array:
@@ -76,7 +69,7 @@ class Paths:
 
     @cached_property
     def usable(self) -> Flags:
-        unknown = self._averages(np.isnan(self.value).astype(float), 0.5) > 0.0
+        unknown = self.averages(np.isnan(self.value).astype(float), 0.5) > 0.0
         late = self.sample.step[self.rows] > 1
         return np.asarray(late & ~unknown & (self.sample.end[self.rows] != CENSORED))
 
@@ -85,21 +78,12 @@ class Paths:
         """The usable steps, as rows of the sample."""
         return self.rows[self.usable]
 
-    def _averages(self, value: Array, theta: float) -> Array:
-        """A' = (1 - theta) A + theta R from 0, for every step."""
+    def averages(self, value: Array, theta: float) -> Array:
+        """A' = (1 - theta) A + theta R from 0, for every step, with these rewards."""
         found = theta * value
         for a, b, c in zip(self.begins, self.begins[1:], self.begins[2:], strict=False):
             found[b:c] += (1.0 - theta) * found[a : a + c - b]
         return found
-
-    def averages(self, value: Array, theta: float) -> Array:
-        """Of the usable steps, with other rewards in the place of `value`."""
-        return self._averages(value, theta)[self.usable]
-
-
-def cap(theta: float) -> int:
-    """The number of steps after which the first state has faded."""
-    return int(np.ceil(np.log(FADED) / np.log1p(-theta)))
 
 
 class Lens:
@@ -109,8 +93,9 @@ class Lens:
         self.paths, self.theta = paths, theta
         sample, rows = paths.sample, paths.telling
         steps = np.arange(2, REACH + 1)
-        # Of late steps the class is all that matters.
-        kind = np.stack([layers(steps) - 1, np.minimum(steps, cap(theta))], axis=1)
+        # Where the first state has faded the class is all that matters.
+        faded = int(np.ceil(np.log(FADED) / np.log1p(-theta)))
+        kind = np.stack([layers(steps) - 1, np.minimum(steps, faded)], axis=1)
         kinds, of_step = np.unique(kind, axis=0, return_inverse=True)
         held = sample.held[rows] * len(kinds)
         self.place = (of_step.ravel()[sample.step[rows] - 2] + held) * (CODES + 1)
@@ -123,14 +108,11 @@ class Lens:
 
         `weights` [weights, user] say how often each user counts, once unless they are given.
         """
-        cell, size = self._cells(value), self.targets.shape[1]
-        last = cell[self.left]
-        if weights is None:
-            counts = [np.bincount(cell, None, size), np.bincount(last, None, size)]
-        else:
-            who, counts = self.user[self.left], []
-            for w in weights:
-                counts += [np.bincount(cell, w[self.user], size), np.bincount(last, w[who], size)]
+        cell, size, counts = self._cells(value), self.targets.shape[1], []
+        for w in [None] if weights is None else weights:
+            for rows in (slice(None), self.left):
+                own = None if w is None else w[self.user[rows]]
+                counts.append(np.bincount(cell[rows], own, size))
         used = np.flatnonzero(np.bincount(cell, None, size))
         found = np.empty((len(counts), len(STARTS), 2 * CLASSES * BINS))
         for i, target in enumerate(self.targets[:, used]):
@@ -145,11 +127,11 @@ class Lens:
 
     def middles(self, value: Array) -> Array:
         """[start, bin]: the mean state of the steps in a bin; its middle where there is none."""
-        average, step = self.paths.averages(value, self.theta), self.paths.sample.step
-        fresh = (1.0 - self.theta) ** step[self.paths.telling]
-        cell, found = self._cells(value), np.tile((np.arange(BINS) + 0.5) / BINS, (len(STARTS), 1))
-        for row, start, target in zip(found, STARTS, self.targets, strict=True):
-            where = target[cell] % BINS
+        average = self.paths.averages(value, self.theta)[self.paths.usable]
+        fresh = (1.0 - self.theta) ** self.paths.sample.step[self.paths.telling]
+        found = np.tile((np.arange(BINS) + 0.5) / BINS, (len(STARTS), 1))
+        for i, (row, start) in enumerate(zip(found, STARTS, strict=True)):
+            where = self.bins(value, i)
             n, mass = (np.bincount(where, w, BINS) for w in (None, average + fresh * start))
             row[n > 0] = mass[n > 0] / n[n > 0]
         # Bins go by the codes of the averages, which are a little off.
@@ -157,8 +139,8 @@ class Lens:
         return np.clip(found, edges + ROUNDED, edges + 1.0 / BINS - ROUNDED)
 
     def _cells(self, value: Array) -> Codes:
-        code = self.paths.averages(value, self.theta) * CODES
-        return np.asarray(self.place + code.astype(np.int64))
+        average = self.paths.averages(value, self.theta)[self.paths.usable]
+        return np.asarray(self.place + (average * CODES).astype(np.int64))
 
     def _targets(self, kinds: Codes) -> Codes:
         """[start, cell]: where a cell is in (held, class, bin)."""
@@ -197,12 +179,7 @@ class Additive(NamedTuple):
 
 @jitable
 def make_fall(value: Array, weight: Array) -> None:
-    """Turn a sequence into the nonincreasing one nearest in weighted squares: pool what rises.
-
-    >>> q = np.array([0.5, 0.25, 0.75, 0.125])
-    >>> make_fall(q, np.array([2.0, 1.0, 1.0, 1.0])); q.tolist()
-    [0.5, 0.5, 0.5, 0.125]
-    """
+    """Turn a sequence into the nonincreasing one nearest in weighted squares: pool what rises."""
     size = value.size
     mean, mass, last = np.empty(size), np.empty(size), np.empty(size, np.int64)
     blocks = 0

@@ -31,9 +31,8 @@ def fit(
       there is no time. What is not given is guessed from the columns' names if `guess`.
     * Ends: a visit's last step is a departure unless `censored` (or `left`, if there is such a
       column) says otherwise, or the visit reaches to within a gap of `log_end`: a time, or
-      "never"; by default, where visits are cut by a gap, the last moment of the log.
-    * `propensity` is the chance with which the log's own recommender showed the arm, if known.
-    * Idle time counts from the `end` of an event, or from its start plus `duration` in seconds.
+      "never"; by default, where visits are cut by a gap, the last moment of the log. Idle time
+      counts from the `end` of an event, or from its start plus `duration` in seconds.
     * Rewards are 0 and 1, or at least `threshold` counts as 1. Rewards from 0 to 1 are graded then:
       means and moving averages are those of the rewards themselves, and the threshold splits
       states and departures. An export of a live experiment states its own. `unknown` lists numbers

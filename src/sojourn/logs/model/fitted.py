@@ -23,7 +23,8 @@ from ..reading.spec import LogSpec, Reading
 from .adjusted import AdjustedCosts, ArmEffect, JointModel, adjusted_costs, arm_effects, joint_model
 from .costs import Costs, Inequality, assumption_1, costs
 from .design import Layout, Shrunk, centred
-from .diagnostics import CASE, Diagnostic, Facts, diagnostics
+from .detection import CASE
+from .diagnostics import Diagnostic, diagnostics
 from .ema import EmaFit, believed, moving_average
 from .joint import JointFit, LatentClasses
 from .sample import Incumbent, Sample, incumbent
@@ -122,11 +123,7 @@ class Fit(Shown):
         ema: bool = False,
         infer: bool = True,
     ) -> "Fit":
-        """The fit to the totals of a log, with intervals clustered by user.
-
-        Without `infer`, only what is counted: no model, effects, diagnostics or case. With `ema`,
-        the moving-average user too.
-        """
+        """The fit to the totals of a log, as `fit` makes it."""
         over = [USER_SUMS.index(x) for x in (*(f"k {c}" for c in CELLS), "best successes")]
         under = [USER_SUMS.index(x) for x in (*(f"n {c}" for c in CELLS), "best pulls")]
         _, covariance = ratio_covariance(totals.products, over, under, totals.users)
@@ -182,7 +179,7 @@ class Fit(Shown):
     ) -> "Fit":
         """What follows from counts alone."""
         _check_cells(n, k, known["reading"].name)
-        q = _shares(k, n)
+        q = np.divide(k, n, out=np.zeros(6), where=n > 0)
         each = zip(CELLS, q, k, n, covariance.diagonal()[:-1], strict=True)
         leave = {c: Interval(float(p), *share_interval(a, b, v)) for c, p, a, b, v in each}
         best, kept = best_share(arms, covariance[-1, -1], known.get("totals"))
@@ -197,20 +194,14 @@ class Fit(Shown):
 
     def _inferred(self) -> "Fit":
         """With the joint model of the sample, diagnostics, and the case that stands with both."""
-        model = None if self.sample is None else joint_model(self.sample)
-        adjusted: tuple[AdjustedCosts, ...] = ()
-        if model is not None and self.sample is not None:
+        found, fitted = diagnostics(self), self
+        if self.sample is not None:
+            model = joint_model(self.sample)
             adjusted = adjusted_costs(self.sample, model)
-        best = int(np.argmax(self.means))
-        found = diagnostics(
-            Facts(self.n, self.k, best, self.costs, self.leave, self.totals, self.sample)
-        )
-        because = _undecided_because(self.costs, adjusted, found)
-        return replace(
-            self, model=model, adjusted=adjusted, diagnostics=found,
-            effects=() if model is None else arm_effects(model),
-            case="undecided" if because else self.costs.case, undecided_because=because,
-        )  # fmt: skip
+            fitted = replace(self, model=model, adjusted=adjusted, effects=arm_effects(model))
+        because = _undecided_because(self.costs, fitted.adjusted, found)
+        case = "undecided" if because else self.costs.case
+        return replace(fitted, diagnostics=found, case=case, undecided_because=because)
 
     @classmethod
     def load(cls, path: str | Path) -> "Fit":
@@ -232,7 +223,7 @@ class Fit(Shown):
     @property
     def q(self) -> Array:
         """The six leave probabilities, in the order of `CELLS`; 0 for a cell without steps."""
-        return _shares(self.k, self.n)
+        return np.divide(self.k, self.n, out=np.zeros(6), where=self.n > 0)
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -256,63 +247,48 @@ class Fit(Shown):
         graded: bool = True,
         by_arm: bool | None = None,
     ) -> Problem:
-        """The fitted problem, ready to be solved and simulated; see `fitted_problem`."""
-        return fitted_problem(self, model, first_step=first_step, graded=graded, by_arm=by_arm)
+        """The fitted problem, ready to be solved and simulated.
+
+        `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
+        probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or
+        in the moving average's fitted start), as in the paper.
+
+        Graded rewards take two values in it, the means of an arm's rewards on either side of the
+        threshold; with `graded` False they are 1 if they are good, else 0.
+
+        If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
+        effects shrunk towards each other as far as the data say, and such that users leave after
+        all arms together as counted; `by_arm` overrules that.
+        """
+        cut = self.threshold if graded else None
+        odds: tuple[float, ...] = ()
+        q = self.q
+        if validation.one_of("model", model, MODELS) == "two-state":
+            if self.by_arm if by_arm is None else by_arm:
+                if self.model is None or self.sample is None:
+                    raise InputError("by_arm = True is not allowed: totals say nothing of arms")
+                odds = self.model.arm_odds
+                q = centred(q, np.array(odds), self.sample.by_cell)
+            user: User = TwoState(*q[2:].tolist())
+            user = ByArm.odds(user, odds) if odds else user
+            user = user if cut is None else Levels(user, (cut,))
+        else:
+            ema = believed(self.ema)
+            user = Ema(theta=ema.theta, leave=ema.curve, start=ema.start)
+        if first_step and self.n[:2].min() > 0:
+            user = OwnFirstStep(user, float(q[0]), float(q[1]), good=cut or 0.0, odds=odds)
+        with warnings.catch_warnings():
+            # A curve with corners is solved to some digits less, still far better than it is known.
+            warnings.filterwarnings("ignore", "the values of", UserWarning)
+            if cut is None:
+                return Problem([arm.good for arm in self.arms], user)
+            rewards = [Discrete(arm.levels, (1.0 - arm.good, arm.good)) for arm in self.arms]
+            return Problem(rewards=rewards, user=user)
 
     def to_dict(self) -> dict[str, Any]:
         data = renderer(self).data
         assert data is not None
         return data(self)
-
-
-def fitted_problem(
-    fit: Fit,
-    model: str = "two-state",
-    *,
-    first_step: bool = True,
-    graded: bool = True,
-    by_arm: bool | None = None,
-) -> Problem:
-    """The problem that a log describes.
-
-    `model` is "two-state" or "ema". With `first_step` the first step of a visit has leave
-    probabilities of its own, as counted (`OwnFirstStep`); without, visits start in state 1 (or in
-    the moving average's fitted start), as in the paper.
-
-    Graded rewards take two values in it, the means of an arm's rewards on either side of the
-    threshold; with `graded` False they are 1 if they are good, else 0.
-
-    If leaving is found to depend on the arm, two-state users leave by arm (`ByArm.odds`), with
-    effects shrunk towards each other as far as the data say, and such that users leave after all
-    arms together as counted; `by_arm` overrules that.
-    """
-    cut = fit.threshold if graded else None
-    odds: tuple[float, ...] = ()
-    q = fit.q
-    if validation.one_of("model", model, MODELS) == "two-state":
-        if by_arm if by_arm is not None else fit.by_arm:
-            if fit.model is None or fit.sample is None:
-                raise InputError("by_arm = True is not allowed: totals say nothing of arms")
-            odds = fit.model.arm_odds
-            q = centred(q, np.array(odds), fit.sample.by_cell)
-        user: User = TwoState(*q[2:].tolist())
-        if odds:
-            user = ByArm.odds(user, odds)
-        if cut is not None:
-            user = Levels(user, (cut,))
-    else:
-        ema = believed(fit.ema)
-        user = Ema(theta=ema.theta, leave=ema.curve, start=ema.start)
-    if first_step and fit.n[:2].min() > 0:
-        first0, first1 = q[:2].tolist()
-        user = OwnFirstStep(user, first0, first1, good=0.0 if cut is None else cut, odds=odds)
-    with warnings.catch_warnings():
-        # A curve with corners is solved to some digits less, still far better than it is known.
-        warnings.filterwarnings("ignore", "the values of", UserWarning)
-        if cut is None:
-            return Problem([arm.good for arm in fit.arms], user)
-        rewards = [Discrete(arm.levels, (1.0 - arm.good, arm.good)) for arm in fit.arms]
-        return Problem(rewards=rewards, user=user)
 
 
 def _check_cells(n: Array, k: Array, name: str) -> None:
@@ -324,10 +300,6 @@ def _check_cells(n: Array, k: Array, name: str) -> None:
                 f"{name} has no step with previous reward {cell[0]} and reward "
                 f"{cell[1]} whose end is known: the two-state model cannot be fitted"
             )
-
-
-def _shares(k: Array, n: Array) -> Array:
-    return np.divide(k, n, out=np.zeros(6), where=n > 0)
 
 
 def best_share(

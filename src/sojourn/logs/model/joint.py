@@ -9,6 +9,7 @@ Hessian is exact (Louis 1982), so Newton takes a few steps.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,15 +25,14 @@ SIGMA, LAMBDA, TAU = -3, -2, -1
 """The last three parameters."""
 
 NONE = -1
-"""No parameter; a row of log odds has up to three."""
+"""No parameter."""
 
 LIKING, LEAVING = np.linspace(-3.0, 3.0, 11), np.linspace(-2.5, 2.5, 7)
 """The grid: equal steps are as good as any rule for what is smooth, and a user with many steps
 falls between two points that are near."""
 
-MOST_ROUNDS = 60
-CLOSE = 1e-6
-LEAST = 0.01
+MOST_ROUNDS, HALVINGS = 60, 14
+CLOSE, LEAST = 1e-6, 0.01
 """Newton stops when a step would raise the likelihood by less than `CLOSE`, and takes no curvature
 for less than `LEAST`: users who are all alike have no variance of either to tell apart."""
 
@@ -46,6 +46,12 @@ class LatentClasses(NamedTuple):
     liking: Array
     leaving: Array
     log_share: Array
+
+    @property
+    def slopes(self) -> Array:
+        """[term, class]: what the parameters of a row are multiplied by (see `Groups.terms`)."""
+        one = np.ones_like(self.liking)
+        return np.stack([one, one, one, self.liking, self.leaving])
 
 
 def latent_classes(differ: bool = True) -> LatentClasses:
@@ -62,16 +68,15 @@ class Groups:
     """Counts of steps that have the user and the log odds in common.
 
     Those of user u are from `starts[u]` to before `starts[u + 1]`. Group g has `k[g]` of `n[g]`,
-    and the log odds of row `key[g]`: parameters `effects[row]` and, where `leaves[row]`, the
-    user's effect on leaving.
+    and the log odds of row `key[g]`. A row has five `terms`: the parameters of up to three effects,
+    that of X and that of Y, or `NONE`.
     """
 
     starts: Codes
     key: Codes
     n: Array
     k: Array
-    effects: Codes
-    leaves: Codes
+    terms: Codes
     prior: Array
     """The precision matrix of the parameters before any data."""
 
@@ -87,44 +92,44 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Estimates, their covariance clustered by user, and who the users are.
+    """Estimates, and who the users are.
 
-    `moves[u]` is how the steps of user u moved the estimates, so that the covariance is the sum of
-    their squares; `weights[u, class]` is the probability that user u is in a class.
+    `moves[u]` is how the steps of user u moved the estimates, so that their covariance, clustered
+    by user, is the sum of the squares; `weights[u, class]` is the probability that user u is in a
+    class.
     """
 
     estimate: Array
-    covariance: Array
     moves: Array
     weights: Array
-    likelihood: float
     classes: LatentClasses
+
+    @cached_property
+    def covariance(self) -> Array:
+        return clustered(self.moves)
 
 
 def fit_jointly(groups: Groups, classes: LatentClasses) -> JointFit:
     """Maximum likelihood by Newton's method, steps halved until they rise."""
-    theta = np.zeros(groups.size)
-    for parameter, k, n in _counts(groups):
-        theta[parameter] = np.log((k + 0.5) / (n - k + 0.5))
+    first = groups.terms[groups.key, 0]
+    n, k = (np.bincount(first, counts, groups.size) for counts in (groups.n, groups.k))
+    theta = np.log((k + 0.5) / (n - k + 0.5))
     if classes.liking.size > 1:
         theta[[SIGMA, TAU]] = 0.5
     current = _evaluate(groups, classes, theta)
     for _ in range(MOST_ROUNDS):
         slope = current.score - groups.prior @ theta
-        step = _ascent(current, groups.prior, slope)
-        rise = float(step @ slope)
-        if rise < CLOSE:
+        step = _inverse(current, groups.prior) @ slope
+        if float(step @ slope) < CLOSE:
             break
-        length = 1.0
-        while length > 1e-4:
-            tried = _evaluate(groups, classes, theta + length * step, partly=True)
+        for _ in range(HALVINGS):
+            tried = _evaluate(groups, classes, theta + step)
             if tried.penalised > current.penalised:
                 break
-            length /= 2.0
-        theta = theta + length * step
-        current = _evaluate(groups, classes, theta)
-        if length <= 1e-4:
+            step = step / 2.0
+        else:
             break
+        theta, current = theta + step, tried
     return _result(groups, classes, theta, current)
 
 
@@ -141,71 +146,30 @@ class _Evaluation(NamedTuple):
         return np.asarray(self.scores.sum(axis=0))
 
 
-def _counts(groups: Groups) -> list[tuple[int, float, float]]:
-    """For the first effect of each row: where to start, from its own frequency."""
-    first = groups.effects[groups.key, 0]
-    n = np.bincount(first, groups.n, groups.size)
-    k = np.bincount(first, groups.k, groups.size)
-    return [(int(i), float(k[i]), float(n[i])) for i in np.flatnonzero(n)]
-
-
-def log_odds(groups: Groups, classes: LatentClasses, theta: Array) -> Array:
-    """By [row, class]."""
-    padded = np.append(theta, 0.0)  # NONE is the last
-    base = padded[groups.effects].sum(axis=1)
-    own = np.stack(
-        [
-            theta[SIGMA] * classes.liking,
-            theta[LAMBDA] * classes.liking + theta[TAU] * classes.leaving,
-        ]
-    )
-    return np.asarray(base[:, None] + own[groups.leaves])
-
-
-def _evaluate(
-    groups: Groups, classes: LatentClasses, theta: Array, partly: bool = False
-) -> _Evaluation:
-    odds = log_odds(groups, classes, theta)
-    weights = np.empty((groups.users, classes.liking.size))
-    found = np.empty(groups.users)
-    weigh(
-        groups.starts, groups.key, groups.n, groups.k, odds, np.logaddexp(0.0, odds),
-        classes.log_share, weights, found,
-    )  # fmt: skip
+def _evaluate(groups: Groups, classes: LatentClasses, theta: Array) -> _Evaluation:
+    own = np.append(theta, 0.0)[groups.terms]  # NONE is the last
+    users = own[:, 3:4] * classes.liking + own[:, 4:] * classes.leaving
+    odds = own[:, :3].sum(axis=1)[:, None] + users
+    log_total = np.logaddexp(0.0, odds)
+    weights, found = np.empty((groups.users, classes.liking.size)), np.empty(groups.users)
+    steps = groups.starts, groups.key, groups.n, groups.k
+    weigh(*steps, odds, log_total, classes.log_share, weights, found)
+    scores, mass = np.zeros((groups.users, groups.size)), np.zeros(odds.shape)
+    missing, chance = np.zeros((groups.size, groups.size)), np.exp(odds - log_total)
+    inform(*steps, groups.terms, classes.slopes, chance, weights, scores, mass, missing)
     likelihood = float(found.sum())
     penalised = likelihood - 0.5 * float(theta @ groups.prior @ theta)
-    none = np.zeros((0, 0))
-    if partly:
-        return _Evaluation(likelihood, penalised, weights, none, none, none)
-    scores, mass = np.zeros((groups.users, groups.size)), np.zeros(odds.shape)
-    missing, chance = np.zeros((groups.size, groups.size)), 1.0 / (1.0 + np.exp(-odds))
-    inform(
-        groups.starts, groups.key, groups.n, groups.k, groups.effects, groups.leaves, chance,
-        weights, classes.liking, classes.leaving, scores, mass, missing,
-    )  # fmt: skip
-    complete = _complete(groups, classes, mass * chance * (1.0 - chance))
+    complete = _complete(groups, classes.slopes, mass * chance * (1.0 - chance))
     return _Evaluation(likelihood, penalised, weights, scores, complete, missing)
 
 
-def _complete(groups: Groups, classes: LatentClasses, spread: Array) -> Array:
+def _complete(groups: Groups, slopes: Array, spread: Array) -> Array:
     """The information if classes were known, from the variance by [row, class]."""
-    size, left = groups.size, groups.leaves == 1
-    slopes = np.stack([np.ones_like(classes.liking), classes.liking, classes.leaving])
-    moments = np.einsum("rk,ik,jk->rij", spread, slopes, slopes)
-    # The parameters of a row, and which of the slopes each of them has; NONE is beyond the last.
-    liking = np.where(left, size + LAMBDA, size + SIGMA)
-    leaving = np.where(left, size + TAU, size)
-    where = np.column_stack([np.where(groups.effects < 0, size, groups.effects), liking, leaving])
-    slope = (0,) * groups.effects.shape[1] + (1, 2)
-    found = np.zeros((size + 1, size + 1))
-    for i, j in np.ndindex(len(slope), len(slope)):
-        np.add.at(found, (where[:, i], where[:, j]), moments[:, slope[i], slope[j]])
-    return found[:size, :size]
-
-
-def _ascent(current: _Evaluation, prior: Array, slope: Array) -> Array:
-    """Newton's step; where the likelihood is not concave, as long as if it were."""
-    return _inverse(current, prior) @ slope
+    found = np.zeros((groups.size + 1, groups.size + 1))  # NONE is the last
+    for i, j in np.ndindex(len(slopes), len(slopes)):
+        moment = spread @ (slopes[i] * slopes[j])
+        np.add.at(found, (groups.terms[:, i], groups.terms[:, j]), moment)
+    return found[:-1, :-1]
 
 
 def _inverse(current: _Evaluation, prior: Array) -> Array:
@@ -228,7 +192,7 @@ def _result(groups: Groups, classes: LatentClasses, theta: Array, current: _Eval
             shaped = shaped[:, :, ::-1]
         weights = shaped.reshape(weights.shape)
     moves = current.scores @ _inverse(current, groups.prior) * signs
-    return JointFit(theta * signs, clustered(moves), moves, weights, current.likelihood, classes)
+    return JointFit(theta * signs, moves, weights, classes)
 
 
 @loop
@@ -254,37 +218,24 @@ def weigh(
 
 @loop
 def inform(
-    starts: Codes, key: Codes, n: Array, k: Array, effects: Codes, leaves: Codes, chance: Array,
-    weights: Array, liking: Array, leaving: Array, scores: Array, mass: Array, missing: Array,
+    starts: Codes, key: Codes, n: Array, k: Array, terms: Codes, slopes: Array, chance: Array,
+    weights: Array, scores: Array, mass: Array, missing: Array,
 ) -> None:  # fmt: skip
     """Add up scores by user, steps by row and class, and the information that classes would add."""
-    size, classes = scores.shape[1], liking.size
+    size, classes = scores.shape[1], slopes.shape[1]
     own = np.zeros((size, classes))  # the score of a user, if in this class
     slot = np.zeros(size, np.int64)  # the row of a parameter in it, from 1; 0 for none
     used = np.zeros(size, np.int64)
-    where = np.zeros(5, np.int64)
-    slopes = np.ones((5, classes))
     for user in range(starts.size - 1):
         count = 0
         for g in range(starts[user], starts[user + 1]):
-            row, terms = key[g], 0
-            for i in range(effects.shape[1]):
-                if effects[row, i] >= 0:
-                    where[terms] = effects[row, i]
-                    slopes[terms] = 1.0
-                    terms += 1
-            if leaves[row] == 1:
-                where[terms], where[terms + 1] = size - 2, size - 1
-                slopes[terms], slopes[terms + 1] = liking, leaving
-                terms += 2
-            else:
-                where[terms] = size - 3
-                slopes[terms] = liking
-                terms += 1
+            row = key[g]
             for latent in range(classes):
                 mass[row, latent] += weights[user, latent] * n[g]
-            for i in range(terms):
-                at = where[i]
+            for i in range(terms.shape[1]):
+                at = terms[row, i]
+                if at < 0:
+                    continue
                 if slot[at] == 0:
                     used[count] = at
                     count += 1

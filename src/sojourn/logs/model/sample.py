@@ -4,7 +4,7 @@ Totals are of the whole log. What needs the steps of a person in order (who the 
 average, how much rests on single users) is computed here from at most about `MOST` of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,16 +94,13 @@ class Sample:
 
     def of(self, users: Flags) -> "Sample":
         """The steps of some of the users."""
-        rows = users[self.user]
-        columns: dict[str, Any] = {
-            name: column[rows] if isinstance(column, np.ndarray) else column
-            for name, column in vars(self).items()
-            if name != "ids"
+        rows, columns = users[self.user], vars(self) | {"ids": None}
+        cut: dict[str, Any] = {
+            name: column[rows] for name, column in columns.items() if isinstance(column, np.ndarray)
         }
-        columns["ids"] = None if self.ids is None else self.ids[users]
         for name in ("user", "visit"):
-            columns[name] = np.unique(columns[name], return_inverse=True)[1]
-        return Sample(**columns)
+            cut[name] = np.unique(cut[name], return_inverse=True)[1]
+        return replace(self, **cut, ids=None if self.ids is None else self.ids[users])
 
 
 def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
@@ -128,12 +125,14 @@ def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
     begins[1:] = (user[1:] != user[:-1]) | (visit[1:] != visit[:-1])
     reward = _coded(rows["reward"], NO_REWARD)
     value = rows["value"].astype(float) if "value" in rows else reward.astype(float)
+    names = totals.arms.names
+    index = {name: i for i, name in enumerate(names)}
     return Sample(
-        names=totals.arms.names,
+        names=names,
         user=user,
         visit=np.cumsum(begins) - 1,
         step=step,
-        arm=_arms(rows["arm"], totals.arms.names),
+        arm=np.fromiter((index.get(a, len(names)) for a in rows["arm"]), np.int64, user.size),
         previous=np.where(step == 1, FIRST, _coded(rows["previous"], UNKNOWN)),
         reward=reward,
         value=np.where(reward == NO_REWARD, np.nan, value),
@@ -147,17 +146,8 @@ def take(table: Any, totals: Totals, most: int = MOST) -> Sample:
 
 def _coded(column: NDArray[Any], missing: int) -> Codes:
     """Whole numbers; what is null in the engine comes as not a number or None."""
-    numbers = column.astype(float)
-    return np.where(np.isnan(numbers), missing, numbers).astype(np.int64)
-
-
-def _arms(column: NDArray[Any], names: tuple[str, ...]) -> Codes:
-    index = {name: i for i, name in enumerate(names)}
-    return np.fromiter((index.get(a, len(names)) for a in column), np.int64, column.size)
-
-
-ROWS = (FIRST, 0, 1)
-"""The values of `previous` behind the rows of a rule."""
+    found: Codes = np.nan_to_num(column.astype(float), nan=missing).astype(np.int64)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,29 +172,26 @@ def incumbent(totals: Totals, sample: Sample) -> Incumbent:
     reward = (arms.successes.sum() + arms.other_successes) / visits
     length = float(totals.steps.sum()) / visits
     own = np.bincount(sample.user[sample.step == 1], minlength=sample.users).astype(float)
-    sums = [
-        np.bincount(sample.user, weights, sample.users).astype(float)
-        for weights in (np.where(known, sample.value, 0.0), np.ones(known.size))
-    ]
-    errors = [_error(total, own) * float(np.sqrt(sample.share)) for total in sums]
+
+    def around(mean: float, of_steps: Array, least: float) -> Interval:
+        total = np.bincount(sample.user, of_steps, sample.users).astype(float)
+        residuals = total - total.sum() / own.sum() * own
+        few = sample.users / max(sample.users - 1, 1)
+        error = np.sqrt(residuals @ residuals * few) / own.sum() * np.sqrt(sample.share)
+        return Interval.from_error(mean, float(error), least=least)
+
     return Incumbent(
-        reward=Interval.from_error(float(reward), errors[0], least=0.0),
-        length=Interval.from_error(length, errors[1], least=1.0),
-        rule=np.array([_shares(sample, sample.previous == previous) for previous in ROWS]),
+        reward=around(float(reward), np.where(known, sample.value, 0.0), 0.0),
+        length=around(length, np.ones(known.size), 1.0),
+        rule=np.array([_shares(sample, sample.previous == previous) for previous in (FIRST, 0, 1)]),
         shares=arms.pulls / arms.pulls.sum(),
     )
 
 
-def _error(total: Array, own: Array) -> float:
-    """The standard error of a mean over visits, clustered by user."""
-    users = total.size
-    residuals = total - total.sum() / own.sum() * own
-    return float(np.sqrt(residuals @ residuals * users / max(users - 1, 1)) / own.sum())
-
-
 def _shares(sample: Sample, rows: Array) -> Array:
     """Of the arms with enough pulls; those of all steps where there is none such."""
-    counts = np.bincount(sample.arm[rows], minlength=sample.arms + 1)[: sample.arms]
-    total = np.bincount(sample.arm, minlength=sample.arms + 1)[: sample.arms]
-    counts = counts if counts.sum() > 0 else total
+    for shown in (sample.arm[rows], sample.arm):
+        counts = np.bincount(shown, minlength=sample.arms + 1)[: sample.arms]
+        if counts.sum() > 0:
+            break
     return np.asarray(counts / counts.sum(), np.float64)

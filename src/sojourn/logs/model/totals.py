@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...stats.moments import Array
+from ..reading import CENSORED, LEFT
 
 Whole = NDArray[np.int64]
 
@@ -19,15 +20,8 @@ CELLS = ("first 0", "first 1", "00", "01", "10", "11")
 """The six leave probabilities: by reward at the first step, then by (previous reward, reward)."""
 
 USER_SUMS = (
-    *(f"n {c}" for c in CELLS),
-    *(f"k {c}" for c in CELLS),
-    "best pulls",
-    "best successes",
-    "pulls",
-    "successes",
-    "expected",
-    "spread",
-    "one",
+    *(f"{count} {cell}" for count in "nk" for cell in CELLS),
+    *("best pulls", "best successes", "pulls", "successes", "expected", "spread", "one"),
 )
 """What is added up for each user; `one` is 1. `expected` and `spread` are the mean and the variance
 that the user's successes would have if every pull of an arm were the same coin. Successes are sums
@@ -97,12 +91,17 @@ class Totals:
     @property
     def n(self) -> Array:
         """Steps not censored, by `CELLS`."""
-        return _cells(self.steps[..., :2].sum(axis=(0, 1, 4)))
+        return np.asarray(self._by_cell[..., :CENSORED].sum(axis=-1)).ravel()
 
     @property
     def k(self) -> Array:
         """Departures, by `CELLS`."""
-        return _cells(self.steps[..., 1].sum(axis=(0, 1)))
+        return self._by_cell[..., LEFT].ravel()
+
+    @property
+    def _by_cell(self) -> Array:
+        """[previous, reward, end], the first step first."""
+        return np.asarray(self.steps[:, :, [FIRST, 0, 1], :2].sum(axis=(0, 1)), float)
 
     @property
     def hazard(self) -> tuple[Array, Array]:
@@ -113,8 +112,7 @@ class Totals:
     @property
     def lengths(self) -> Whole:
         """Visits by their length (capped) and their end: left, censored."""
-        found: Whole = self.steps[..., 1:].sum(axis=(0, 2, 3))
-        return found
+        return np.asarray(self.steps[..., 1:].sum(axis=(0, 2, 3)))
 
     @property
     def visits(self) -> int:
@@ -123,9 +121,3 @@ class Totals:
     @property
     def censored(self) -> int:
         return int(self.lengths[:, 1].sum())
-
-
-def _cells(by_previous: Whole) -> Array:
-    """First-step row, then previous 0, then previous 1; rewards known only."""
-    rows = by_previous[[FIRST, 0, 1], :2]
-    return rows.astype(float).ravel()

@@ -18,10 +18,13 @@ ONE, ZERO = ibis.literal(1, "int8"), ibis.literal(0, "int8")
 YES = ("1", "1.0", "true", "t", "yes", "y")
 NO = ("0", "0.0", "false", "f", "no", "n")
 
-SIZES = {"ms": 1e11, "us": 1e14, "ns": 1e17}
+SIZES = {
+    "ns": (1e17, "nanoseconds"),
+    "us": (1e14, "microseconds"),
+    "ms": (1e11, "milliseconds"),
+    "s": (0.0, "seconds"),
+}
 """Numbers from here on are in this unit: in the next larger one they would be dates after 5000."""
-
-WORDS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 def typed(raw: Any, ordered: bool, spec: LogSpec, unit: float) -> dict[str, Any]:
@@ -102,19 +105,16 @@ def unit_of(raw: Any, spec: LogSpec) -> tuple[float, list[str]]:
     positive = ibis.ifelse(values > 0, values, ibis.null("float64"))
     ends = fetched(raw.aggregate(low=positive.min(), high=positive.max()))
     low, high = float(ends["low"][0]), float(ends["high"][0])
-    small, large = _by_size(low), _by_size(high)
-    if small != large:
+    smallest, largest = (next((u for u in SIZES if x >= SIZES[u][0]), "s") for x in (low, high))
+    if smallest != largest:
         raise InputError(
             f"{spec.time} has times from {low:g} to {high:g}, as if in different units: "
-            "mend them, or give time_unit"
+            "fix them, or give time_unit"
         )
-    if large == "s":
+    if largest == "s":
         return 1.0, []
-    return UNITS[large], [f"{spec.time} taken for {WORDS[large]} (its largest value is {high:g})"]
-
-
-def _by_size(value: float) -> str:
-    return next((u for u in ("ns", "us", "ms") if value >= SIZES[u]), "s")
+    unit = SIZES[largest][1]
+    return UNITS[largest], [f"{spec.time} taken for {unit} (its largest value is {high:g})"]
 
 
 def _in_seconds(column: Any, unit: float) -> Any:

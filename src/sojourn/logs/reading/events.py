@@ -39,28 +39,39 @@ class Events:
 
 def clean(source: Opened, reading: Reading, states: bool = False) -> Events:
     """The events of a log; InputError if there are bad rows and they are not to be skipped."""
-    raw, spec = source.table, reading.spec
-    _check_order(source, spec)
+    raw, spec, name = source.table, reading.spec, source.name
+    if not source.embedded and spec.step is None and spec.time is None:
+        raise InputError(
+            f"{name} has rows in no order: give step or time (a column that orders them)"
+        )
     unit, notes = unit_of(raw, spec)
     columns = typed(raw, source.embedded, spec, unit)
-    if states and spec.threshold is None and _has_states(raw):
+    stated = states and spec.threshold is None and "state" in raw.columns
+    if stated and raw["state"].type().is_numeric():
         columns["state"] = raw["state"].cast("float64")
     table = raw.select(**columns)
     if spec.arms is not None:
         table = mapped(table, spec.arms)
+    places = [c for c in ("visit", "user", "step" if reading.by_step else "time") if c in columns]
     negative = table.time < 0.0 if spec.time is not None else ibis.literal(False)
     marked = table.mutate(
-        no_place=_any_null(table, reading), negative=ibis.coalesce(negative, ibis.literal(False))
+        no_place=ibis.or_(*(table[c].isnull() for c in places)),
+        negative=ibis.coalesce(negative, ibis.literal(False)),
     )
     counts = _count(marked)
-    if counts["rows"] == 0:
-        raise InputError(f"{source.name} has no rows")
+    rows = counts["rows"]
+    if rows == 0:
+        raise InputError(f"{name} has no rows")
+    if rows == counts["no reward"] + counts["unknown outcome"]:
+        empty = f"all {rows:,} rows of {spec.reward!r} are empty"
+        neither = f"no row of {spec.reward!r} is 0 or 1; if it is graded, give threshold"
+        raise InputError(
+            f"{name} has no known reward: {neither if counts['unknown outcome'] else empty}"
+        )
     bad = {kind: counts[kind] for kind in KINDS if counts[kind]}
-    if counts["rows"] == counts["no reward"] + counts["unknown outcome"]:
-        raise InputError(_no_outcome(source.name, spec, counts))
     blank = _blank_visits(marked) if bad else ""
     if bad and spec.bad == "refuse":
-        raise InputError(_refusal(source.name, spec, counts, bad, blank))
+        raise InputError(_refusal(name, spec, rows, bad, blank))
     kept = marked.filter(~marked.no_place & ~marked.negative)
     outcome = ibis.ifelse(kept.arm.isnull(), ibis.null("int8"), kept.outcome)
     table = kept.mutate(reward=outcome).drop("no_place", "negative", "outcome", "missing")
@@ -73,11 +84,7 @@ def clean(source: Opened, reading: Reading, states: bool = False) -> Events:
     elif "value" in table.columns:
         table = table.drop("value")
     found = tuple(n for n in (*notes, blank, *_order_notes(table, reading)) if n)
-    return Events(table, counts["rows"], bad, unit, found, graded)
-
-
-def _has_states(raw: Any) -> bool:
-    return "state" in raw.columns and raw["state"].type().is_numeric()
+    return Events(table, rows, bad, unit, found, graded)
 
 
 def _is_graded(marked: Any) -> bool:
@@ -90,23 +97,15 @@ def _is_graded(marked: Any) -> bool:
 
 
 def log_end(events: Events, spec: LogSpec) -> float | None:
-    """Until when the log was kept, in seconds; None if nobody knows.
+    """The end of the log in seconds: as given or, where a gap ends visits, its last moment.
 
-    That is as given or, where visits are cut by a gap, the last moment of the log.
+    None if neither is known.
     """
     if spec.log_end == NEVER or (spec.log_end is None and spec.gap is None):
         return None
     if spec.log_end is not None:
         return moment("log_end", spec.log_end, events.unit)
     return float(scalar(events.table.end.max()))
-
-
-def _check_order(source: Opened, spec: LogSpec) -> None:
-    """InputError if nothing says in which order things happened."""
-    if not source.embedded and spec.step is None and spec.time is None:
-        raise InputError(
-            f"{source.name} has rows in no order: give step or time (a column that orders them)"
-        )
 
 
 def _order_notes(table: Any, reading: Reading) -> list[str]:
@@ -125,10 +124,8 @@ def _scattered(table: Any) -> str:
     if "visit" not in keys:
         return ""
     rows = ibis.window(order_by="row")
-    begins = ibis.literal(False)
-    for key in keys:
-        before = table[key].lag().over(rows)
-        begins = begins | ibis.coalesce(table[key] != before, ibis.literal(True))
+    changes = (table[key] != table[key].lag().over(rows) for key in keys)
+    begins = ibis.or_(*(ibis.coalesce(change, ibis.literal(True)) for change in changes))
     marked = table.select(*keys, begins=begins)
     runs = marked.group_by(keys).aggregate(runs=marked.begins.sum())
     found = fetched(runs.aggregate(all=runs.count(), torn=(runs.runs > 1).sum()))
@@ -167,19 +164,6 @@ def once(events: Events, spec: LogSpec, name: str) -> Events:
     return replace(events, table=different, bad={**events.bad, "copies": copies})
 
 
-def _any_null(table: Any, reading: Reading) -> Any:
-    """Whether a row cannot be placed: something that orders or groups it is missing."""
-    needed = [c for c in ("visit", "user") if c in table.columns]
-    if reading.by_step:
-        needed.append("step")
-    elif reading.spec.time is not None:
-        needed.append("time")
-    found = ibis.literal(False)
-    for name in needed:
-        found = found | table[name].isnull()
-    return found
-
-
 def _count(marked: Any) -> dict[str, int]:
     placed = ~marked.no_place & ~marked.negative
     unread = marked.outcome.isnull() & placed
@@ -195,16 +179,6 @@ def _count(marked: Any) -> dict[str, int]:
     return {name.replace("_", " "): int(value or 0) for name, value in row.items()}
 
 
-def _no_outcome(name: str, spec: LogSpec, counts: dict[str, int]) -> str:
-    column = spec.reward
-    if counts["unknown outcome"] == 0:
-        return f"{name} has no known reward: all {counts['rows']:,} rows of {column!r} are empty"
-    return (
-        f"{name} has no known reward: no row of {column!r} is 0 or 1; "
-        "if it is graded, give threshold"
-    )
-
-
 def _blank_visits(marked: Any) -> str:
     """How many visits have no known reward at all, in words, or nothing."""
     if "visit" not in marked.columns:
@@ -212,21 +186,16 @@ def _blank_visits(marked: Any) -> str:
     keys = [c for c in ("user", "visit") if c in marked.columns]
     known = marked.group_by(keys).aggregate(known=marked.outcome.count())
     blank = int(scalar(known.filter(known.known == 0).count()))
-    return f"{_plural(blank, 'visit has', 'visits have')} no known reward at all" if blank else ""
+    have = "visit has" if blank == 1 else "visits have"
+    return f"{blank:,} {have} no known reward at all" if blank else ""
 
 
-def _plural(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
-
-
-def _refusal(
-    name: str, spec: LogSpec, counts: dict[str, int], bad: dict[str, int], blank: str
-) -> str:
+def _refusal(name: str, spec: LogSpec, rows: int, bad: dict[str, int], blank: str) -> str:
     listed = ", ".join(f"{count:,} {KINDS[kind]}" for kind, count in bad.items())
-    graded = bad.get("unknown outcome", 0) > 0.2 * counts["rows"]
-    hint = "; if the reward is graded, give threshold" if graded and spec.threshold is None else ""
+    graded = bad.get("unknown outcome", 0) > 0.2 * rows and spec.threshold is None
+    count = sum(bad.values())
     return (
-        f"{name} has {_plural(sum(bad.values()), 'bad row', 'bad rows')} of {counts['rows']:,} "
-        f"({listed}){f', and {blank}' if blank else ''}: "
-        f"fix them, or give bad='skip' to leave them out of the counts{hint}"
+        f"{name} has {count:,} bad row{'' if count == 1 else 's'} of {rows:,} ({listed})"
+        f"{f', and {blank}' if blank else ''}: fix them, or give bad='skip' to leave them out of "
+        f"the counts{'; if the reward is graded, give threshold' if graded else ''}"
     )

@@ -29,26 +29,14 @@ ENGINES = (
 """Packages whose errors are about the log, not about this program."""
 
 
-PACKED = ("", ".gz", ".zst")
-
 FORMATS = {
-    "csv": tuple(f".{kind}{packed}" for kind in ("csv", "tsv") for packed in PACKED),
-    "json": tuple(f".{kind}{packed}" for kind in ("jsonl", "ndjson") for packed in PACKED),
+    "csv": (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"),
+    "json": (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst"),
     "parquet": (".parquet", ".pq"),
 }
 """How files end, by their format."""
 
-SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
-
-WILD = ("*", "?", "[")
-
-
-class Files(NamedTuple):
-    """Files of one format, in their order, and what to call them."""
-
-    paths: list[str]
-    format: str
-    name: str
+SUFFIXES, WILD = sum(FORMATS.values(), ()), "*?["
 
 
 class Opened(NamedTuple):
@@ -75,7 +63,12 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
     (('sojourn_row', 'a'), True)
     """
     ibis = _ibis()
-    source = _elsewhere(source) if isinstance(source, ibis.Table) else source
+    if isinstance(source, ibis.Table):
+        engine = source._find_backend(use_default=True).name
+        if engine == "datafusion":
+            raise InputError("the table is in DataFusion, which is not supported: give its files")
+        if engine == "polars":  # which does less, and has its rows in this process already
+            source = source.to_pyarrow()
     if isinstance(source, ibis.Table):
         with _readable("the table"):
             yield Opened(source, "the table", embedded=False)
@@ -97,11 +90,11 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
             engine = ibis.duckdb.connect(memory_limit=MEMORY, temp_directory=spill)
             try:
                 if isinstance(source, str | Path | list | tuple):
-                    found = find(source)
-                    with _readable(found.name):
-                        with _readable(found.name, opening=True):
-                            rows = _read(engine, found)
-                        yield Opened(rows, found.name, embedded=True)
+                    paths, name = find(source)
+                    with _readable(name):
+                        with _readable(name, opening=True):
+                            rows = _read(engine, paths)
+                        yield Opened(rows, name, embedded=True)
                 else:
                     with _readable("the frame"):
                         yield _from_frame(engine, source)
@@ -211,14 +204,6 @@ def _ibis() -> Any:
     return ibis
 
 
-def _elsewhere(table: Any) -> Any:
-    """The table, or its rows if they are in this process already, in an engine that does less."""
-    engine = table._find_backend(use_default=True).name
-    if engine == "datafusion":
-        raise InputError("the table is in DataFusion, which is not supported: give its files")
-    return table.to_pyarrow() if engine == "polars" else table
-
-
 def _query(engine: Any, sql: str) -> Any:
     if engine.name != "duckdb":
         return engine.sql(sql)
@@ -247,12 +232,10 @@ def _from_frame(engine: Any, source: Any) -> Opened:
     return Opened(engine.table("sojourn_events"), "the frame", embedded=True)
 
 
-def find(source: str | Path | Sequence[str | Path]) -> Files:
+def find(source: str | Path | Sequence[str | Path]) -> tuple[list[str], str]:
     """The files of a path, a pattern such as ``logs/*/part.parquet``, a folder, or a list of these.
 
-    >>> find("nowhere/*.csv")
-    Traceback (most recent call last):
-    sojourn.InputError: nowhere/*.csv cannot be read: there is no such file
+    All of one format and in their order, and what to call them.
     """
     given = [source] if isinstance(source, str | Path) else list(source)
     if not given or not all(isinstance(one, str | Path) for one in given):
@@ -264,43 +247,38 @@ def find(source: str | Path | Sequence[str | Path]) -> Files:
             f"{given[0] if len(given) == 1 else 'the list of files'} is not allowed: it has files "
             f"of different formats ({', '.join(sorted(formats))})"
         )
-    name = Path(given[0]).name if len(given) == 1 else f"{len(paths):,} files"
-    return Files([str(path) for path in paths], formats.pop(), name)
+    return paths, Path(given[0]).name if len(given) == 1 else f"{len(paths):,} files"
 
 
-def _paths(path: Path) -> list[Path]:
+def _paths(path: Path) -> list[str]:
     if path.is_dir():
-        inside = sorted(p for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
+        inside = [p for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file()]
         if not inside:
             raise InputError(f"{path} is not allowed: no file in it ends in {', '.join(SUFFIXES)}")
-        return inside
+        return [str(p) for p in sorted(inside)]
     if not path.name.endswith(SUFFIXES):
         raise InputError(f"{path} is not allowed: a log must end in {', '.join(SUFFIXES)}")
-    if path.exists():
-        return [path]
-    wild = any(sign in str(path) for sign in WILD)
     # Path.glob takes no pattern that begins with a slash.
-    found = sorted(glob.glob(str(path), recursive=True)) if wild else []  # noqa: PTH207
-    if not found:
+    wild = not path.exists() and any(sign in str(path) for sign in WILD)
+    found = sorted(glob.glob(str(path), recursive=True)) if wild else [str(path)]  # noqa: PTH207
+    if not found or not Path(found[0]).exists():
         raise InputError(f"{path} cannot be read: there is no such file")
-    return [Path(one) for one in found]
+    return found
 
 
-def _format(path: Path) -> str:
-    return next(f for f, suffixes in FORMATS.items() if path.name.endswith(suffixes))
+def _format(path: str) -> str:
+    return next(format_ for format_, suffixes in FORMATS.items() if path.endswith(suffixes))
 
 
-def _read(engine: Any, files: Files) -> Any:
+def _read(engine: Any, paths: list[str]) -> Any:
     """The rows of files in DuckDB, with their place in the column `ROW`."""
-    import ibis
-
-    if files.format == "parquet" and len(files.paths) == 1:
-        found = engine.read_parquet(files.paths[0], file_row_number=True)
+    if _format(paths[0]) == "parquet" and len(paths) == 1:
+        found = engine.read_parquet(paths[0], file_row_number=True)
         return found.rename({ROW: "file_row_number"})
-    if files.format == "parquet":
-        found = engine.read_parquet(files.paths)
-    elif files.format == "csv":
-        found = engine.read_csv(files.paths, sample_size=-1)
+    if _format(paths[0]) == "parquet":
+        found = engine.read_parquet(paths)
+    elif _format(paths[0]) == "csv":
+        found = engine.read_csv(paths, sample_size=-1)
     else:
-        found = engine.read_json(files.paths, format="newline_delimited", sample_size=-1)
-    return found.mutate(**{ROW: ibis.row_number()})
+        found = engine.read_json(paths, format="newline_delimited", sample_size=-1)
+    return found.mutate(**{ROW: _ibis().row_number()})

@@ -38,10 +38,6 @@ def _said(help_: str, metavar: str | None = None, default: Any = None) -> Any:
     return field(default=default, metadata={"help": help_, "metavar": metavar})
 
 
-def _column(help_: str) -> Any:
-    return _said(help_, "COLUMN")
-
-
 @dataclass(frozen=True, kw_only=True)
 class LogSpec:
     """How to read a log: which column is what, where visits end, and what counts as a reward.
@@ -54,17 +50,19 @@ class LogSpec:
     (90.0, {'reward': 'liked', 'gap': '90s'}, True)
     """
 
-    visit: str | None = _column("Which visit; or give --user, --time and --gap.")
-    user: str | None = _column("Whose visit; intervals are clustered by it.")
-    time: str | None = _column("ISO dates, seconds or milliseconds.")
-    step: str | None = _column("The order of steps within a visit.")
-    arm: str | None = _column("What was shown.")
-    reward: str | None = _column("The reward: 0 or 1, or graded.")
-    left: str | None = _column("1 on the step after which the user left.")
-    censored: str | None = _column("1 where the visit ended without a departure.")
-    end: str | None = _column("When the event ended.")
-    duration: str | None = _column("How long it took, in seconds.")
-    propensity: str | None = _column("The probability with which the arm was shown, if known.")
+    visit: str | None = _said("Which visit; or give --user, --time and --gap.", "COLUMN")
+    user: str | None = _said("Whose visit; intervals are clustered by it.", "COLUMN")
+    time: str | None = _said("ISO dates, seconds or milliseconds.", "COLUMN")
+    step: str | None = _said("The order of steps within a visit.", "COLUMN")
+    arm: str | None = _said("What was shown.", "COLUMN")
+    reward: str | None = _said("The reward: 0 or 1, or graded.", "COLUMN")
+    left: str | None = _said("1 on the step after which the user left.", "COLUMN")
+    censored: str | None = _said("1 where the visit ended without a departure.", "COLUMN")
+    end: str | None = _said("When the event ended.", "COLUMN")
+    duration: str | None = _said("How long it took, in seconds.", "COLUMN")
+    propensity: str | None = _said(
+        "The probability with which the arm was shown, if known.", "COLUMN"
+    )
     gap: str | float | None = _said("Idle time that ends a visit.", "30min")
     log_end: str | float | None = _said(
         "When the log ends: visits that still go on then are censored.", "TIME|never"
@@ -96,16 +94,16 @@ class LogSpec:
             validation.number("threshold", self.threshold, float("-inf"), float("inf"))
         if self.min_pulls is not None:
             validation.whole("min_pulls", self.min_pulls, 1)
-        if self.time_unit is not None:
-            validation.one_of("time_unit", self.time_unit, UNITS)
-        if self.arms is not None and not isinstance(self.arms, Mapping):
-            raise InputError("arms is not allowed: it must be a mapping from items to arms")
-        if self.arms is not None:  # as JSON has it
-            by_name = {str(item): str(arm) for item, arm in self.arms.items()}
-            object.__setattr__(self, "arms", by_name)
+        if self.arms is not None:
+            if not isinstance(self.arms, Mapping):
+                raise InputError("arms is not allowed: it must be a mapping from items to arms")
+            as_in_json = {str(item): str(arm) for item, arm in self.arms.items()}
+            object.__setattr__(self, "arms", as_in_json)
         if isinstance(self.unknown, str) or not isinstance(self.unknown, Iterable):
             raise InputError(f"unknown = {self.unknown!r} is not allowed: give a list of numbers")
         object.__setattr__(self, "unknown", tuple(self.unknown))
+        if self.time_unit is not None:
+            validation.one_of("time_unit", self.time_unit, UNITS)
         for name, allowed in (("ties", TIES), ("bad", BAD), ("rare", RARE)):
             validation.one_of(name, getattr(self, name), allowed)
         validation.flag("guess", self.guess)
@@ -172,11 +170,7 @@ class Reading:
 
 
 def seconds(name: str, value: str | float) -> float:
-    """A length of time in seconds, from a number or a text such as "30min".
-
-    >>> seconds("gap", "30min"), seconds("gap", 90)
-    (1800.0, 90.0)
-    """
+    """A length of time in seconds, from a number or a text such as "30min"."""
     text = str(value).strip() if not isinstance(value, bool) else ""
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*?)s?", text)
     unit = GAPS.get(found[2] or "s") if found else None
@@ -211,10 +205,6 @@ def resolve(spec: LogSpec, available: Iterable[str]) -> Reading:
 
     A guessed column of steps that has another name than "step", such as "position", may be a place
     in a list: times go first then.
-
-    >>> found = resolve(LogSpec(arm="genre"), ["Session_ID", "genre", "liked", "year"])
-    >>> found.guessed, found.spec.arm
-    ({'visit': 'Session_ID', 'reward': 'liked'}, 'genre')
     """
     names = list(available)
     for role, column in spec.roles.items():

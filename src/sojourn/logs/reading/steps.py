@@ -44,14 +44,16 @@ def steps_of(source: Opened, spec: LogSpec, states: bool = False) -> Iterator[St
     events = clean(source, reading, states and spec.guess)
     if source.embedded:
         events = replace(events, table=coded(events.table, "arm"))
-    with _kept(source, events, reading) as table:
+    # Sorting is what takes memory; an engine of one's own does it for some users at a time.
+    parts = ceil(events.rows / AT_ONCE) if source.embedded else 1
+    with kept(*steps(events, reading, parts)) as table:
         # Copies have the same place, so there are none unless some steps are tied.
         tied = spec.ties == "keep" and bool(scalar(table.tied.any()))
         single = once(events, spec, source.name) if tied else events
         if single.table is events.table:
             yield _as_read(table, single, reading)
             return
-    with _kept(source, single, reading) as table:
+    with kept(*steps(single, reading, parts)) as table:
         yield _as_read(table, single, reading)
 
 
@@ -59,20 +61,12 @@ def _settled(source: Opened, spec: LogSpec) -> Reading:
     """The specification with what could be guessed or is stated by the log itself."""
     columns = [c for c in source.table.columns if c != ROW]
     found = replace(resolve(spec, columns), name=source.name)
-    if spec.threshold is None and spec.guess and "threshold" in columns:
-        stated = stated_threshold(source)
-        if stated is not None:
-            guessed = {**found.guessed, "threshold": "threshold"}
-            return replace(found, guessed=guessed, spec=replace(found.spec, threshold=stated))
-    return found
-
-
-@contextmanager
-def _kept(source: Opened, events: Events, reading: Reading) -> Iterator[Any]:
-    # Sorting is what takes memory; an engine of one's own does it for some users at a time.
-    parts = ceil(events.rows / AT_ONCE) if source.embedded else 1
-    with kept(*steps(events, reading, parts)) as table:
-        yield table
+    asks = spec.threshold is None and spec.guess and "threshold" in columns
+    stated = stated_threshold(source) if asks else None
+    if stated is None:
+        return found
+    guessed = {**found.guessed, "threshold": "threshold"}
+    return replace(found, guessed=guessed, spec=replace(found.spec, threshold=stated))
 
 
 def _as_read(table: Any, events: Events, reading: Reading) -> Steps:
@@ -133,27 +127,21 @@ def _steps(table: Any, reading: Reading, until: float | None) -> Any:
         last=table.visit.lead().over(here).isnull(),
         tied=ibis.and_(*(c == c.lag().over(here) for c in told)) if told else ibis.literal(False),
     )
+    on, left, censored = (ibis.literal(code, "int8") for code in (ON, LEFT, CENSORED))
+    end = table.last.ifelse(left, on)
+    if "gone" in table.columns:
+        end = ibis.cases((~table.last, on), (table.gone, left), else_=censored)
     return table.select(
-        "user",
-        "visit",
-        "arm",
-        *extra,
+        *("user", "visit", "arm", *extra),
         bucket=_bucket(table.user).cast("int16"),
         step=table.number.cast("int32"),
         previous=table.previous.cast("int8"),
         reward=table.reward.cast("int8"),
-        end=_end(table),
+        end=end,
         same=ibis.coalesce(table.same, ibis.literal(False)),
         early=table.marked & ~table.last if "marked" in table.columns else ibis.literal(False),
         tied=ibis.coalesce(table.tied, ibis.literal(False)),
     )
-
-
-def _end(table: Any) -> Any:
-    on, left, censored = (ibis.literal(code, "int8") for code in (ON, LEFT, CENSORED))
-    if "gone" not in table.columns:
-        return table.last.ifelse(left, on)
-    return ibis.cases((~table.last, on), (table.gone, left), else_=censored)
 
 
 def _merge(table: Any, spec: LogSpec) -> Any:

@@ -1,23 +1,20 @@
 """A fit and the advice as one page of HTML that needs nothing else."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...extras import require
 from ...show.tables import Table, render_file
 from ...validation import InputError
 from ...version import __version__
+from ..deciding.advice import Advice
+from ..model.fit import Alternative
 from ..model.fitted import Fit
 from .text import alternatives_table
-from .words import conclusions, cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
-
-if TYPE_CHECKING:
-    from ..deciding.advice import Advice
-    from ..model.fit import Alternative
+from .words import conclusions, context, intervals_are
 
 
 def page(
-    fit: Fit, advice: "Advice", path: str | Path, alternatives: "tuple[Alternative, ...]" = ()
+    fit: Fit, advice: Advice, path: str | Path, alternatives: tuple[Alternative, ...] = ()
 ) -> Path:
     """Write the page: verdict, warnings, and pictures with their tables. Needs the extra `plot`.
 
@@ -49,32 +46,26 @@ def check_report(path: str | Path) -> Path:
     return path
 
 
-def html(fit: Fit, advice: "Advice", alternatives: "tuple[Alternative, ...]" = ()) -> str:
+def html(fit: Fit, advice: Advice, alternatives: tuple[Alternative, ...] = ()) -> str:
     """The page as text."""
     from .pictures import pictures
 
+    reason = [] if advice.policy is None else [advice.reason]
     return render_file(
         "sojourn.logs.report",
         "report.html",
         title=f"{fit.reading.name}: do users leave when disappointed?",
         fit=fit,
         advice=advice,
-        lead=_lead(fit, advice),
+        lead=[*reason, *context(advice), *conclusions(fit)],
         pictures=pictures(fit, advice),
         tables=_tables(fit, alternatives),
-        footer=_footer(fit, advice),
+        intervals_are=intervals_are(advice),
+        version=__version__,
     )
 
 
-def _lead(fit: Fit, advice: "Advice") -> list[str]:
-    lines = [advice.reason] if advice.policy is not None else []
-    lines += [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
-    if advice.visits < advice.asked:
-        lines.append(cut_in_words(advice))
-    return [*lines, *conclusions(fit)]
-
-
-def _tables(fit: Fit, alternatives: "tuple[Alternative, ...]") -> dict[str, Table]:
+def _tables(fit: Fit, alternatives: tuple[Alternative, ...]) -> dict[str, Table]:
     """Other definitions, if they were tried, and how the log was read."""
     found = {}
     if alternatives:
@@ -89,17 +80,3 @@ def _tables(fit: Fit, alternatives: "tuple[Alternative, ...]") -> dict[str, Tabl
     if rows:
         found["How the log was read"] = Table(("", ""), rows, left=(0, 1))
     return found
-
-
-def _footer(fit: Fit, advice: "Advice") -> str:
-    log = [f"{fit.visits:,} visits", f"{fit.users:,} users", f"{len(fit.arms)} arms"]
-    if fit.totals is not None:
-        log.insert(0, f"{int(fit.totals.steps.sum()):,} steps")
-        log[1] += f" ({fit.totals.censored:,} censored)"
-    return (
-        f"sojourn {__version__}. Log: {', '.join(log)}. Intervals are 95 %, clustered by user. "
-        f"Expected gains: {advice.draws} runs, each on users drawn around the fit, {advice.arms} "
-        f"arms, {advice.runs} runs in each worst case, seed {advice.seed}. "
-        f"{forecast_in_words(advice)} The worst case is the lower end, or the least favourable of "
-        "the changes to the model that the log does not rule out."
-    )

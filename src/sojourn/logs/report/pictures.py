@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,12 @@ from ...show import style
 from ...show.tables import Table
 from ...stats.clusters import share_interval
 from ...stats.intervals import Interval
+from ..deciding.advice import Advice
 from ..model.costs import bracketed
 from ..model.ema import EmaFit
 from ..model.fitted import Fit
 from ..model.totals import CELLS, LONGEST, Totals
 from .text import arms_table, cells, gains_table, leave_table
-
-if TYPE_CHECKING:
-    from ..deciding.advice import Advice
 
 INK, BLUE, ORANGE, FAINT = "#010101", "#010102", "#010103", "#010104"
 COLOURS = {INK: "currentColor", BLUE: "var(--blue)", ORANGE: "var(--orange)", FAINT: "var(--faint)"}
@@ -34,14 +32,10 @@ SETTINGS = {
 }
 
 CELL_NAMES = ("first, 0", "first, 1", "0, then 0", "0, then 1", "1, then 0", "1, then 1")
-ENOUGH = 30
-"""Steps that a point of the hazard needs to be shown."""
-MOST_BARS = 60
-MOST_ROWS = 20
-MOST_ARMS = 12
+ENOUGH, NARROW = 30, 5
+"""Steps that a point of the hazard needs; columns of a table that has room beside its picture."""
+MOST_BARS, MOST_ROWS, MOST_ARMS = 60, 20, 12
 """Of a table and of a drawing; the JSON has all."""
-NARROW = 5
-"""Columns of a table that has room beside its picture."""
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -77,19 +71,8 @@ class Picture:
         return text.strip().replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"', 1)
 
 
-def pictures(fit: Fit, advice: "Advice") -> tuple[Picture, ...]:
-    """All pictures that this fit and this advice have something for.
-
-    >>> from sojourn.logs import decide
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178], visits=1200)
-    >>> [p.name for p in pictures(fit, decide(fit, visits=40, runs=4))]
-    ['leave', 'costs', 'gain']
-    """
-    return tuple(_pictures(fit, advice))
-
-
-def _pictures(fit: Fit, advice: "Advice") -> Iterator[Picture]:
+def pictures(fit: Fit, advice: Advice) -> Iterator[Picture]:
+    """All pictures that this fit and this advice have something for."""
     yield _leave(fit)
     if fit.ema is not None and fit.ema.believed:
         yield _average(fit.ema)
@@ -142,32 +125,28 @@ def _average(ema: EmaFit) -> Picture:
 def _hazard(totals: Totals) -> Picture:
     n, k = totals.hazard
     shown = [i for i in range(min(LONGEST - 1, MOST_BARS)) if n[i] >= ENOUGH] or [0]
-    found = [_independent(k[i], max(n[i], 1.0)) for i in shown]
-    steps = [i + 1 for i in shown]
+    found = []
+    for left, seen in zip(k[shown], np.maximum(n[shown], 1.0), strict=True):
+        share = left / seen  # of steps that are taken for independent
+        found.append(Interval(share, *share_interval(left, seen, share * (1.0 - share) / seen)))
+    steps, (q, low, high) = [i + 1 for i in shown], zip(*found, strict=True)
     drawing, axes = _canvas("step of the visit", "chance to leave after it")
-    low, high = [q.low for q in found], [q.high for q in found]
     axes.fill_between(steps, low, high, color=BLUE, alpha=style.BAND, linewidth=0)
-    axes.plot(steps, [q.value for q in found], ".-", color=BLUE, linewidth=style.LINE, markersize=3)
+    axes.plot(steps, q, ".-", color=BLUE, linewidth=style.LINE, markersize=3)
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     rows = [
-        (str(i + 1), f"{n[i]:,.0f}", f"{k[i]:,.0f}", *cells(q, ".4f"))
-        for i, q in zip(shown, found, strict=True)
+        (str(i + 1), f"{n[i]:,.0f}", f"{k[i]:,.0f}", *cells(own, ".4f"))
+        for i, own in zip(shown, found, strict=True)
     ]
     return Picture(
         "hazard",
         "Who leaves, by step",
-        f"Chance to leave after step {steps[0]} to {steps[-1]}: {found[0].value:.3f} at first, "
-        f"{found[-1].value:.3f} at last; the band is 95 % if steps were independent",
+        f"Chance to leave after step {steps[0]} to {steps[-1]}: {q[0]:.3f} at first, "
+        f"{q[-1]:.3f} at last; the band is 95 % if steps were independent",
         drawing,
         Table(("step", "seen", "left", "chance", "95 %"), _first(rows)),
     )
-
-
-def _independent(k: float, n: float) -> Interval:
-    """A share of steps that are taken for independent."""
-    q = k / n
-    return Interval(q, *share_interval(k, n, q * (1.0 - q) / n))
 
 
 def _lengths(totals: Totals) -> Picture:
@@ -214,15 +193,10 @@ def _arms(fit: Fit) -> Picture:
 def _costs(fit: Fit) -> Picture:
     every = {"as counted": fit.costs, **{c.name: c.costs for c in fit.adjusted}}
     ratios = {name: costs.ratio for name, costs in every.items() if costs.ratio is not None}
-    rows = [
-        (
-            name,
-            *cells(c.d0, ".3f"),
-            *cells(c.d1, ".3f"),
-            *(cells(c.ratio, ".3f") if c.ratio else ()),
-        )
-        for name, c in every.items()
-    ]
+    rows = []
+    for name, costs in every.items():
+        shown = [costs.d0, costs.d1] + ([costs.ratio] if costs.ratio else [])
+        rows.append((name, *(cell for number in shown for cell in cells(number, ".3f"))))
     counted = fit.costs
     drawing = (
         _ranges(ratios, "cost after a 0, beside that after a 1", 1.0)
@@ -240,7 +214,7 @@ def _costs(fit: Fit) -> Picture:
     )
 
 
-def _gain(advice: "Advice") -> Picture:
+def _gain(advice: Advice) -> Picture:
     base, found = advice.incumbent, advice.outcomes
     return Picture(
         "gain",

@@ -2,27 +2,31 @@
 
 from math import expm1, inf
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...show.plain import plain
 from ...show.tables import Part, Shown, Table, renderer, text as lines_of
 from ...stats.intervals import Interval
-from ..deciding.advice import WHERE
+from ..deciding.advice import WHERE, Advice
+from ..evaluating.evaluate import Evaluation
+from ..evaluating.trajectories import Estimate
 from ..model.costs import overall
 from ..model.diagnostics import gains
 from ..model.ema import EmaFit
-from ..model.totals import CELLS
-from .words import conclusions, cut_in_words, forecast_in_words, incumbent_in_words, shares_in_words
-
-if TYPE_CHECKING:
-    from ..deciding.advice import Advice
-    from ..evaluating.evaluate import Evaluation
-    from ..evaluating.trajectories import Estimate
-    from ..model.fit import Alternative
-    from ..model.fitted import ArmFit, Fit
-    from ..reading.spec import Reading
+from ..model.fit import Alternative
+from ..model.fitted import ArmFit, Fit
+from ..model.totals import CELLS, Totals
+from ..reading.spec import Reading
+from .words import conclusions, context, intervals_are
 
 WIDTH = 100
+
+EXPLAINED = (
+    "leave: how many times as often people leave after it as after the average item, with the same "
+    "rewards (* significantly not 1); visit: rewards of a visit that shows it alone"
+)
+"""The columns of the arms' effects."""
+
 SHOWN = 6
 """Arms in the table; the JSON has all."""
 
@@ -39,12 +43,19 @@ def text(found: Shown) -> str:
     return lines_of(renderer(found).parts(found))
 
 
-def fit_parts(fit: "Fit") -> list[Part]:
+def fit_parts(fit: Fit) -> list[Part]:
     """The one-screen answer."""
-    parts: list[Part] = [*_heading(fit), "", leave_table(fit), ""]
-    if fit.totals is not None:
-        parts += [arms_table(fit, SHOWN), *_explained(fit), ""]
-        parts += [*_moving_average(fit.ema), ""] if fit.ema is not None else []
+    heading, totals = f"{fit.reading.name}:", fit.totals
+    if totals is not None:
+        heading += (
+            f" {int(totals.steps.sum()):,} steps, {fit.visits:,} visits "
+            f"({totals.censored:,} censored), {fit.users:,} users"
+        )
+    parts: list[Part] = [*map(paragraph, (heading, *reading_lines(fit.reading)))]
+    parts += ["", leave_table(fit), ""]
+    if totals is not None:
+        parts += [arms_table(fit, SHOWN), *([paragraph(EXPLAINED)] if fit.effects else []), ""]
+        parts += [paragraph(_moving_average(fit.ema)), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
     for found in fit.diagnostics:
         parts += ["", paragraph(f"{'note' if found.note else 'warning'}: {found}")]
@@ -61,7 +72,7 @@ def cells(interval: Interval, form: str) -> tuple[str, str]:
     return f"{interval.value:{form}}", f"{interval.low:{form}} to {interval.high:{form}}"
 
 
-def alternatives_table(alternatives: "tuple[Alternative, ...]") -> Table:
+def alternatives_table(alternatives: tuple[Alternative, ...]) -> Table:
     """The table of a sensitivity study; "0 to 1" is what a mistake costs after a 0, beside a 1."""
     headings = ("with", "visits", "left 00", "01", "10", "11", "0 to 1", "95 %", "case")
     rows = []
@@ -73,18 +84,7 @@ def alternatives_table(alternatives: "tuple[Alternative, ...]") -> Table:
     return Table(headings, rows, left=(0,))
 
 
-def _heading(fit: "Fit") -> list[str]:
-    reading, totals = fit.reading, fit.totals
-    lines = [f"{reading.name}:"]
-    if totals is not None:
-        lines[0] += (
-            f" {int(totals.steps.sum()):,} steps, {fit.visits:,} visits "
-            f"({totals.censored:,} censored), {fit.users:,} users"
-        )
-    return [paragraph(line) for line in [*lines, *reading_lines(reading)]]
-
-
-def reading_lines(reading: "Reading") -> list[str]:
+def reading_lines(reading: Reading) -> list[str]:
     """What was guessed about a log, its bad rows, and remarks."""
     lines = []
     if reading.guessed:
@@ -96,7 +96,7 @@ def reading_lines(reading: "Reading") -> list[str]:
     return [*lines, *reading.notes]
 
 
-def leave_table(fit: "Fit") -> Table:
+def leave_table(fit: Fit) -> Table:
     """Departures after each pair of rewards that the log has."""
     rows = []
     for cell, name in zip(CELLS, ("first 0", "first 1", "0 0", "0 1", "1 0", "1 1"), strict=True):
@@ -107,15 +107,15 @@ def leave_table(fit: "Fit") -> Table:
     return Table(("previous", "reward", "left", "steps", "q", "95 %"), rows)
 
 
-def arms_table(fit: "Fit", shown: int | None = None) -> Table:
+def arms_table(fit: Fit, shown: int | None = None) -> Table:
     """Arms by what a visit of each alone is worth (by their means, if only these are known)."""
     effects = {effect.name: effect for effect in fit.effects}
     graded = fit.threshold is not None
 
-    def value(arm: "ArmFit") -> float:
+    def value(arm: ArmFit) -> float:
         return effects[arm.name].worth.value if effects else arm.mean.value
 
-    def row(arm: "ArmFit") -> tuple[str, ...]:
+    def row(arm: ArmFit) -> tuple[str, ...]:
         columns = [arm.name, f"{arm.pulls:,}", *cells(arm.mean, ".4f")]
         columns += [f"{arm.good:.4f}"] * graded
         if effects:
@@ -140,64 +140,49 @@ def arms_table(fit: "Fit", shown: int | None = None) -> Table:
     return Table(headings, rows, left=[0, *(i for i in numbers if headings[i] == "95 %")])
 
 
-def _explained(fit: "Fit") -> list[str]:
-    if not fit.effects:
-        return []
-    return [
-        paragraph(
-            "leave: how many times as often people leave after it as after the average item, with "
-            "the same rewards (* significantly not 1); visit: rewards of a visit that shows it "
-            "alone"
-        )
-    ]
-
-
-def _per_cent(gain: float) -> float:
-    """How much likelier per step, from nats per 1,000 steps."""
-    return 100.0 * expm1(gain / 1000.0)
-
-
-def _moving_average(ema: EmaFit) -> list[str]:
+def _moving_average(ema: EmaFit) -> str:
     """What it says, or that it says nothing; likelihoods as per cent per step."""
-    found, other = (_per_cent(gain) for gain in (ema.gain, max(ema.shuffled, default=0.0)))
+    # From nats per 1,000 steps.
+    found, other = (
+        100.0 * expm1(gain / 1000.0) for gain in (ema.gain, max(ema.shuffled, default=0.0))
+    )
+    random = f"and rewards put in random order do so by up to {other:.2g} %"
     how_much = (
-        "it makes what held-out users did "
-        f"{found:.2g} % likelier per step than the step number alone does, "
-    ) + (
-        f"and rewards put in random order do so by up to {other:.2g} %"
-        if ema.above_noise
-        else "no more than noise would"
+        f"it makes what held-out users did {found:.2g} % likelier per step than the step number "
+        f"alone does, {random if ema.above_noise else 'no more than noise would'}"
     )
     if not ema.believed:
-        return [
-            paragraph(
-                "the moving average of the rewards of a visit is no better than a count of steps "
-                f"at telling who leaves: {how_much}"
-            )
-        ]
-    return [
-        paragraph(
-            f"moving average of the rewards of a visit, with weight {ema.theta:g} for the newest "
-            f"and {ema.start:g} at first: at equal step numbers the chance to leave falls from "
-            f"{ema.curve.q[0]:.3g} in the worst state to {ema.curve.q[-1]:.3g} in the best; "
-            f"{how_much}"
+        return (
+            "the moving average of the rewards of a visit is no better than a count of steps at "
+            f"telling who leaves: {how_much}"
         )
-    ]
+    return (
+        f"moving average of the rewards of a visit, with weight {ema.theta:g} for the newest and "
+        f"{ema.start:g} at first: at equal step numbers the chance to leave falls from "
+        f"{ema.curve.q[0]:.3g} in the worst state to {ema.curve.q[-1]:.3g} in the best; {how_much}"
+    )
 
 
-def advice_parts(advice: "Advice") -> list[Part]:
+def advice_parts(advice: Advice) -> list[Part]:
     """The verdict, a table of forecasts, and the incumbent."""
-    words = [f"decision: {advice.verdict}"]
-    if advice.policy is not None:
-        words.append(advice.reason)
-    after = [incumbent_in_words(advice.incumbent), shares_in_words(advice)]
-    if advice.visits < advice.asked:
-        after.append(cut_in_words(advice))
-    before: list[Part] = [line for said in words for line in (paragraph(said), "")]
-    return [*before, *_expected(advice), *(x for said in after for x in ("", paragraph(said)))]
+    reason = [] if advice.policy is None else [advice.reason]
+    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].cases)
+    explained = (
+        f"Gains are rewards per visit over {advice.incumbent.name}; - may lose to it, * is "
+        f"advised. {intervals_are(advice)} {advice.arms} arms; {advice.draws} runs, each on users "
+        f"drawn around the fit, {advice.runs} in each worst case, seed {advice.seed}. Worst cases: "
+        f"{worst}."
+    )
+    parts: list[Part] = []
+    for said in (f"decision: {advice.verdict}", *reason):
+        parts += [paragraph(said), ""]
+    parts += [gains_table(advice), paragraph(explained)]
+    for said in context(advice):
+        parts += ["", paragraph(said)]
+    return parts
 
 
-def gains_table(advice: "Advice") -> Table:
+def gains_table(advice: Advice) -> Table:
     """What each candidate is expected to earn; * is advised, - may lose."""
     incumbent = advice.incumbent
     rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
@@ -209,20 +194,7 @@ def gains_table(advice: "Advice") -> Table:
     return Table(("per visit", "reward", "gain", "95 %", "", "over KL-UCB", "worst case"), rows)
 
 
-def _expected(advice: "Advice") -> list[Part]:
-    worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].cases)
-    return [
-        gains_table(advice),
-        paragraph(
-            f"Gains are rewards per visit over {advice.incumbent.name}; - may lose to it, * is "
-            f"advised. {forecast_in_words(advice)} {advice.arms} arms; {advice.draws} runs, each "
-            f"on users drawn around the fit, {advice.runs} in each worst case, seed "
-            f"{advice.seed}. Worst cases: {worst}."
-        ),
-    ]
-
-
-def evaluation_parts(found: "Evaluation") -> list[Part]:
+def evaluation_parts(found: Evaluation) -> list[Part]:
     """The policy, the log, a table of the estimates, and visits that the log cuts short."""
     worth = "" if found.effective is None else f", worth {found.effective:,.1f} of this policy"
     until = "" if found.max_steps is None else f"; the first {found.max_steps} steps of a visit"
@@ -250,19 +222,13 @@ def evaluation_parts(found: "Evaluation") -> list[Part]:
     return lines
 
 
-def _bounded(estimate: "Estimate") -> tuple[str, str]:
+def _bounded(estimate: Estimate) -> tuple[str, str]:
     if estimate.high == inf:
         return f"{estimate.mean:.4f}", f"{estimate.low:.4f} or more" if estimate.low else "unknown"
     return cells(Interval(estimate.mean, estimate.low, estimate.high), ".4f")
 
 
-if TYPE_CHECKING:
-    from ..model.ema import EmaFit
-    from ..model.fitted import Fit
-    from ..model.totals import Totals
-
-
-def data(fit: "Fit") -> dict[str, Any]:
+def data(fit: Fit) -> dict[str, Any]:
     """Everything that the fit knows."""
     reading = {**vars(fit.reading), "spec": fit.reading.spec.given()}
     log = {**reading, "users": fit.users, "visits": fit.visits}
@@ -301,7 +267,7 @@ def _named(name: str, interval: Interval) -> dict[str, float]:
     return {name: interval.value, "low": interval.low, "high": interval.high}
 
 
-def _ema(ema: "EmaFit") -> dict[str, Any]:
+def _ema(ema: EmaFit) -> dict[str, Any]:
     bins = zip(ema.state, ema.n, ema.left, ema.curve.q, ema.low, ema.high, strict=True)
     return {
         "theta": ema.theta,
@@ -316,7 +282,7 @@ def _ema(ema: "EmaFit") -> dict[str, Any]:
     }
 
 
-def _totals(totals: "Totals") -> dict[str, Any]:
+def _totals(totals: Totals) -> dict[str, Any]:
     last = int(totals.steps.sum(axis=(0, 2, 3, 4)).nonzero()[0].max()) + 1
     arms, (steps, left) = totals.arms, totals.hazard
     lengths = totals.lengths[:last]

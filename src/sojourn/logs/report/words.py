@@ -1,17 +1,12 @@
 """What a fit and an advice say, in the words of someone who has not read the paper."""
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from ...stats.intervals import Interval
-from ..deciding.advice import NOTABLE
+from ..deciding.advice import NOTABLE, Advice
+from ..deciding.outcomes import Baseline
 from ..model.costs import Costs, bracketed
-
-if TYPE_CHECKING:
-    from ..deciding.advice import Advice
-    from ..deciding.baseline import Baseline
-    from ..model.adjusted import ArmEffect
-    from ..model.fitted import Fit
+from ..model.fitted import Fit
 
 CASES = {
     "normal": "so a mistake is cheaper after a 1: that is when to explore, if at all",
@@ -24,13 +19,11 @@ CASES = {
     ),
 }
 
-NAMED = 3
-"""Arms that are named; the table has all."""
-SHARES = 4
-"""Arms whose shares are named; the JSON has all."""
+NAMED, SHARES = 3, 4
+"""Arms that are named, and those whose shares are; the table and the JSON have all."""
 
 
-def conclusions(fit: "Fit") -> tuple[str, ...]:
+def conclusions(fit: Fit) -> tuple[str, ...]:
     """Who leaves, which arms raise the exit rate, when a mistake is cheap: a paragraph each."""
     found = [_disappointed(fit)]
     if fit.effects:
@@ -38,7 +31,7 @@ def conclusions(fit: "Fit") -> tuple[str, ...]:
     return (*found, _cheap(fit))
 
 
-def _disappointed(fit: "Fit") -> str:
+def _disappointed(fit: Fit) -> str:
     bad, good = fit.leave["00"], fit.leave["11"]
     words = (
         f"After two rewards of 0 in a row {bad.value:.1%} of people leave, after two of 1 "
@@ -55,7 +48,7 @@ def _disappointed(fit: "Fit") -> str:
     return f"{words}, and in all 5 comparisons more leave after the worse rewards."
 
 
-def _arms(fit: "Fit") -> str:
+def _arms(fit: Fit) -> str:
     """Those that raise the exit rate most, or none."""
     differ = sorted((e for e in fit.effects if e.differs), key=lambda e: -e.times.value)
     best = max(fit.effects, key=lambda e: e.worth.value)
@@ -64,30 +57,22 @@ def _arms(fit: "Fit") -> str:
     driven = [e for e in differ if e.times.value > 1.0][:NAMED] or differ[-1:]
     parts = [
         f"after {e.name} people leave {bracketed(e.times)} times as often as after other items "
-        f"that they liked equally, and a visit of it alone is worth {_worth(e)}"
+        f"that they liked equally, and a visit of it alone is worth {e.worth.value:.3g} rewards"
         for e in driven
     ]
-    return (
+    words = (
         f"What is shown matters beyond its rewards, for {len(differ)} of {len(fit.effects)} items: "
-        f"{'; '.join(parts)}; of the best, {best.name}, {_worth(best)}.{_until(fit)}"
+        f"{'; '.join(parts)}; of the best, {best.name}, {best.worth.value:.3g} rewards."
     )
+    if fit.model is not None and fit.model.last is not None:
+        words += (
+            " (Many visits in the log are cut off, and few are seen beyond step "
+            f"{fit.model.last}: visits here are over then.)"
+        )
+    return words
 
 
-def _until(fit: "Fit") -> str:
-    """How long visits are taken to be, where the log does not say."""
-    if fit.model is None or (last := fit.model.last) is None:
-        return ""
-    return (
-        f" (Many visits in the log are cut off, and few are seen beyond step {last}: visits here "
-        "are over then.)"
-    )
-
-
-def _worth(effect: "ArmEffect") -> str:
-    return f"{effect.worth.value:.3g} rewards"
-
-
-def _cheap(fit: "Fit") -> str:
+def _cheap(fit: Fit) -> str:
     """When a mistake is cheap, as counted and with controls."""
     counted, held = fit.costs, fit.adjusted
     words = f"A mistake costs {_ratio(counted)}"
@@ -117,8 +102,8 @@ def _times(times: float, users: int) -> str:
     return f"about {max(times, 1.0):.1f} times the data would{people}, if the estimates are right"
 
 
-def forecast_in_words(advice: "Advice") -> str:
-    """What the intervals are of."""
+def intervals_are(advice: Advice) -> str:
+    """What the intervals of a forecast are of."""
     return (
         f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
         "contain what the log leaves open and the luck of learning, but not how lucky single "
@@ -126,7 +111,18 @@ def forecast_in_words(advice: "Advice") -> str:
     )
 
 
-def incumbent_in_words(incumbent: "Baseline") -> str:
+def context(advice: Advice) -> list[str]:
+    """What the recommender earned, which arms are shown now and then, and what was simulated."""
+    found = [_incumbent(advice.incumbent), _shares(advice)]
+    if advice.visits < advice.asked:
+        found.append(
+            f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
+            "learn; later visits gain more over the current recommender."
+        )
+    return found
+
+
+def _incumbent(incumbent: Baseline) -> str:
     """What the log's recommender earned, and whether the model has it right."""
     if incumbent.reward is None or incumbent.length is None:
         return (
@@ -154,7 +150,7 @@ def incumbent_in_words(incumbent: "Baseline") -> str:
     return f"{words}."
 
 
-def shares_in_words(advice: "Advice") -> str:
+def _shares(advice: Advice) -> str:
     """Which arms are shown now, and which would be."""
     named = {"now": advice.incumbent.shares}
     if (chosen := advice.chosen) is not None:
@@ -164,14 +160,6 @@ def shares_in_words(advice: "Advice") -> str:
         top = sorted(shares, key=lambda arm: -shares[arm])[:SHARES]
         parts.append(f"{name}: {', '.join(f'{arm} {shares[arm]:.0%}' for arm in top)}")
     return f"Most shown arms, {'; '.join(parts)}."
-
-
-def cut_in_words(advice: "Advice") -> str:
-    """That not all visits were simulated, and what that means."""
-    return (
-        f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
-        "learn; later visits gain more over the current recommender."
-    )
 
 
 def _ranged(interval: Interval) -> str:
