@@ -14,7 +14,7 @@ from . import validation
 from .chain import LONGEST, NeverEnds
 from .engine.rewards import Coins, Grades
 from .engine.steps import next_states
-from .rewards import Bernoulli, BernoulliByState, Reward, compiled, reward_of
+from .rewards import Bernoulli, BernoulliByState, Coin, Reward, compiled, reward_of
 from .show.tables import Table, html
 from .users import User, can_leave
 from .validation import InputError
@@ -287,7 +287,7 @@ class Problem:
     @property
     def graded(self) -> bool:
         """Whether some arm has rewards other than 0 and 1."""
-        return not all(isinstance(arm, Bernoulli | BernoulliByState) for arm in self.rewards)
+        return not all(isinstance(arm, Coin) for arm in self.rewards)
 
     @property
     def by_arm(self) -> bool:
@@ -349,8 +349,7 @@ class Problem:
     def mistake_cost(self, state: float) -> float:
         """D(state), with gap(state, arm) = (best mean - mean of the arm) D(state) if D >= 0.
 
-        InputError if leaving depends on the arm, or rewards are graded or depend on the state: then
-        there is none.
+        InputError if leaving depends on the arm or rewards are graded: then there is none.
         """
         return self.values.mistake_cost(float(state))
 

@@ -111,6 +111,19 @@ class BernoulliByState(Reward):
         return list(self.means)
 
 
+Coin = Bernoulli | BernoulliByState
+"""Rewards of 0 and 1."""
+
+
+def extremes(coins: Sequence[Reward]) -> tuple[Reward, Reward]:
+    """Arms with the highest and with the lowest mean of all, in each state."""
+    if all(isinstance(coin, Bernoulli) for coin in coins):
+        return max(coins, key=lambda arm: arm.mean), min(coins, key=lambda arm: arm.mean)
+    states = max(len(coin.means) for coin in coins if isinstance(coin, BernoulliByState))
+    means = np.array([[coin.mean_in(s) for s in range(states)] for coin in coins])
+    return BernoulliByState(means.max(axis=0)), BernoulliByState(means.min(axis=0))
+
+
 @dataclass(frozen=True)
 class Beta(Reward):
     """A share, such as the part of a video that is watched: Beta(a, b), of mean a / (a + b).
@@ -286,7 +299,7 @@ def compiled(rewards: Sequence[Reward], states: int = 1) -> Coins | Grades:
     means = np.array([reward.mean for reward in rewards])
     if all(isinstance(reward, Bernoulli) for reward in rewards):
         return Coins(means)
-    if all(isinstance(reward, Bernoulli | BernoulliByState) for reward in rewards):
+    if all(isinstance(reward, Coin) for reward in rewards):
         by_state = [[reward.mean_in(s) for s in range(states)] for reward in rewards]
         return CoinsByState(means, np.array(by_state))
     a, b = np.zeros(means.size), np.zeros(means.size)

@@ -62,6 +62,9 @@ def test_values_by_enumeration(
             worth = m + (1 - m) * after[0] + m * after[1]
             assert problem.action_value(s, a) == pytest.approx(worth, rel=1e-9, abs=1e-12)
             assert problem.gap(s, a) == pytest.approx(best[s] - worth, abs=1e-9)
+            assert problem.values.prices.gap(None, s, a) == pytest.approx(best[s] - worth, abs=1e-9)
+        cost = 1 + (1 - q[2 * s + 1]) * best[1] - (1 - q[2 * s]) * best[0]
+        assert problem.mistake_cost(s) == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("problem", [SAME_ORDER, CROSSING])
@@ -136,7 +139,6 @@ def test_files_pickles_and_words() -> None:
             ),
             "some are graded and some depend on the state",
         ),
-        (lambda: CROSSING.mistake_cost(1), "depend on the state"),
     ],
 )
 def test_what_is_refused(make, sentence: str) -> None:  # type: ignore[no-untyped-def]

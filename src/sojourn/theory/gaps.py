@@ -25,7 +25,7 @@ OUTSIDE = {BY_ARM: "by arm", GRADED: "graded", BY_STATE: "by state"}
 
 
 def outside(problem: Problem) -> str | None:
-    """Why a problem has no mistake cost D(s), so that the paper's theory says nothing of it."""
+    """Why the paper's theory says nothing of a problem."""
     found = (problem.by_arm, problem.graded, problem.by_state)
     return next((why for why, holds in zip(OUTSIDE, found, strict=True) if holds), None)
 
@@ -147,8 +147,8 @@ def case(problem: Problem | str | Path) -> str:
     * "improper": somewhere D < 0, so that the best arm is *not* the one to play there;
     * "mixed": with more than two states, D both rises and falls. The paper has no name for
       this case, nor a theorem;
-    * "by arm", "graded", "by state": there is no D, because leaving depends on the arm, or rewards
-      are graded or depend on the state.
+    * "by arm", "graded": there is no D, because leaving depends on the arm or rewards are graded;
+    * "by state": rewards depend on the state, of which the paper says nothing.
 
     >>> [case(name) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']

@@ -10,7 +10,7 @@ import numpy as np
 from .. import validation
 from ..chain import ROUNDING, mistake_cost
 from ..engine.steps import next_states, onward
-from ..rewards import Reward
+from ..rewards import BernoulliByState, Reward, extremes
 from ..users import User, unwrapped
 from ..validation import InputError
 from .functions import Array, CommonPrices, Panels, PriceSeries, PriceTable, States
@@ -172,7 +172,7 @@ class Values:
         """There is none: what a wrong pull costs is not in proportion to the mean it lacks."""
         raise InputError(
             "mistake_cost does not apply, because leaving depends on the arm or rewards are "
-            "graded or depend on the state: use gap(state, arm)"
+            "graded: use gap(state, arm)"
         )
 
     @property
@@ -249,11 +249,11 @@ class CommonValues(Values):
 
     @staticmethod
     def played(rewards: tuple[Reward, ...]) -> tuple[Reward, ...]:
-        return (max(rewards, key=lambda arm: arm.mean), min(rewards, key=lambda arm: arm.mean))
+        return extremes(rewards)
 
-    @cached_property
-    def means(self) -> list[float]:
-        return [arm.mean for arm in self.rewards]
+    def means(self, state: float) -> list[float]:
+        """The mean of each arm in a state."""
+        return [arm.mean_in(state) for arm in self.rewards]
 
     @cached_property
     def value_function(self) -> Any:
@@ -265,27 +265,38 @@ class CommonValues(Values):
         return mistake_cost(*self._onward(state))  # type: ignore[no-any-return]
 
     def action_value(self, state: float, arm: int) -> float:
-        return self._onward(state)[0] + self.means[arm] * self.mistake_cost(state)
+        mean = self.rewards[arm].mean_in(state)
+        return self._onward(state)[0] + mean * self.mistake_cost(state)
 
     def gap(self, state: float, arm: int) -> float:
-        return (self._best_mean(state) - self.means[arm]) * self.mistake_cost(state)
+        lacking = self._best_mean(state) - self.rewards[arm].mean_in(state)
+        return lacking * self.mistake_cost(state)
 
     def rule(self, state: float) -> int:
         """The arm to play: of highest mean, or of lowest if D(s) < 0; the first of several."""
-        return self.means.index(self._best_mean(state))
+        return self.means(state).index(self._best_mean(state))
 
     @cached_property
-    def prices(self) -> CommonPrices:
-        means, optimal = np.array(self.means), self.best_arm_is_optimal
+    def prices(self) -> CommonPrices | PriceTable:
+        if any(isinstance(arm, BernoulliByState) for arm in self.rewards):
+            nodes = self.grid.nodes
+            gaps = [
+                [self.gap(s, a) for a in range(len(self.rewards))] for s in [*nodes, *-1 - nodes]
+            ]
+            return PriceTable(np.array(gaps), nodes.size)
+        means, optimal = np.array(self.means(1.0)), self.best_arm_is_optimal
         return CommonPrices(self.value_function, means, means.max(), means.min(), optimal)
 
     @cached_property
     def best_arm_is_optimal(self) -> bool:
         """Whether to play the arm of highest mean in every state is optimal (Lemmas 1 and 6)."""
-        return min(self.mistake_cost(s) for s in self.states) >= 0.0
+        best = int(np.argmax([arm.mean for arm in self.rewards]))
+        least = min(self.mistake_cost(s) for s in self.states)
+        return least >= 0.0 and all(self.gap(s, best) == 0.0 for s in self.states)
 
     def _best_mean(self, state: float) -> float:
-        return max(self.means) if self.mistake_cost(state) >= 0.0 else min(self.means)
+        means = self.means(state)
+        return max(means) if self.mistake_cost(state) >= 0.0 else min(means)
 
     def _onward(self, state: float) -> tuple[float, float]:
         """What is still to come after reward 0 and after reward 1."""

@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..chain import best_rule, second_moment, total
-from ..rewards import Bernoulli, Reward
+from ..rewards import Coin, Reward
 from ..users import User
 from .functions import Array, Panels, States
 from .solution import CommonValues, Steps, Values, steps_of
@@ -45,13 +45,14 @@ def solve(user: User, rewards: Sequence[Reward]) -> Values:
     """V* and all that follows from it; raises `NeverEnds` if some rule keeps users for ever.
 
     >>> from sojourn import ByArm, TwoState
+    >>> from sojourn.rewards import Bernoulli
     >>> user = ByArm.odds(TwoState(0.15, 0.08, 0.12, 0.06), [2, 0, 0])
     >>> values = solve(user, [Bernoulli(0.8), Bernoulli(0.6), Bernoulli(0.4)])
     >>> values.rule(1.0), round(values.value(1.0), 2)
     (1, 6.5)
     """
     arms = tuple(rewards)
-    common = user.space.arms is None and all(isinstance(arm, Bernoulli) for arm in arms)
+    common = user.space.arms is None and all(isinstance(arm, Coin) for arm in arms)
     kind = CommonValues if common else Values
     played = kind.played(arms)
     if user.space.states is not None:
