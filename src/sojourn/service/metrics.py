@@ -26,7 +26,7 @@ from ..live.monitor.departures import watched
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
 from ..live.settings import MOST_BINS
 from ..live.stores import base
-from ..live.stores.base import has_variants, plain_settings
+from ..live.stores.base import plain_settings
 from ..stats.departures import ArmEffects, Table
 from ..validation import InputError
 from .catalog import Catalog
@@ -102,7 +102,6 @@ class Metrics:
             self.unauthorized.labels(str(status)).inc()
 
     def watch(self, catalog: Catalog) -> None:
-
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
             self.commits.observe(seconds)
@@ -140,9 +139,8 @@ class Metrics:
 class Stored(Collector):
     """Counters of every experiment from the store: over all processes and restarts."""
 
-    def __init__(self, store: Store, drifts: dict[str, tuple[float, int]] | None = None) -> None:
-        self.store = store
-        self.drifts = {} if drifts is None else drifts  # when, and how many had changed
+    def __init__(self, store: Store, drifts: dict[str, tuple[float, int]]) -> None:
+        self.store, self.drifts = store, drifts  # when, and how many had changed
 
     def collect(self) -> list[Metric]:
         about = "Rewards by outcome; missing: the decision was resolved without one."
@@ -156,9 +154,9 @@ class Stored(Collector):
         about = "Means of arms, and of leaving, that have changed in the last four weeks."
         changed = GaugeMetricFamily("sojourn_changed_means", about, None, ["experiment"])
         for name, stored in self.store.read().items():
-            if has_variants(stored.settings):
-                alarm = plain_settings(stored.settings).get("alarm")
-                acted.add_metric([name], float(alarm is not None))
+            settings = plain_settings(stored.settings)
+            if "variants" in settings:
+                acted.add_metric([name], float(settings.get("alarm") is not None))
                 continue  # the rest is of its variants
             counts = added(stored.own, stored.others)
             sums: defaultdict[str, float] = defaultdict(float)
@@ -187,13 +185,9 @@ class Stored(Collector):
         return found
 
     def _raising(self, stored: base.Stored, counts: Counts) -> int:
-        arms = stored.arms
-        bins = plain_settings(stored.settings).get("bins")
-        if (
-            not isinstance(bins, int)
-            or bins > MOST_BINS
-            or plain_settings(stored.settings).get("external")
-        ):
+        arms, settings = stored.arms, plain_settings(stored.settings)
+        bins = settings.get("bins")
+        if not isinstance(bins, int) or bins > MOST_BINS or settings.get("external"):
             return 0  # it cannot be served, or a recommender of the caller chooses what is shown
         _, seen, left = watched(counts, len(arms), bins)
         raising = ArmEffects(Table(seen[:-1], left[:-1])).raising
