@@ -20,12 +20,14 @@ from crashes import wait_until
 
 import sojourn as sj
 from sojourn.live import (
+    Ask,
     Conflict,
     Damaged,
     Edit,
     Experiment,
     Journal,
     NotFound,
+    Opening,
     Part,
     PostgresStore,
     SqliteStore,
@@ -303,7 +305,9 @@ def test_a_dropped_experiment_is_gone_and_its_name_free(
         play(other, 5)
         counts = other.counts()
         journal.store.drop("news")
-        for call in (lambda: news.get("open0").end(), lambda: news.visit().choose()):
+        opening = Ask(opening=Opening())
+        gone = news.get("open0").end, news.visit, partial(news.decide, "new", opening)
+        for call in gone:
             with pytest.raises(NotFound):
                 call()
         assert other.counts() == counts and verify(journal.store, "other") == {}

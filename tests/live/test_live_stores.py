@@ -109,7 +109,7 @@ def test_the_modules_of_databases_are_imported_when_they_are_used() -> None:
     code += "Experiment('e', ['a'], store='memory://', compiled=False).close(); "
     code += "print([m for m in sys.modules if 'stores.' in m or m == 'psycopg'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = ["base", "files", "pool", "sql", "sqlite", "tables"]
+    names = ["base", "pool", "sql", "sqlite", "tables"]
     assert sorted(ast.literal_eval(done.stdout)) == [f"sojourn.live.stores.{n}" for n in names]
 
 

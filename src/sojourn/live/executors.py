@@ -23,7 +23,7 @@ def late() -> Unavailable:
 
 
 class Pending:
-    """What a thread will have done: threads and event loops may wait for it, any number of them."""
+    """Work in another thread: any number of threads and event loops may wait for it."""
 
     __slots__ = ("done", "error", "futures", "result", "settled")
 
@@ -36,20 +36,20 @@ class Pending:
     def outcome(self) -> Any:
         """The result, or the error."""
         if isinstance(self.error, Unavailable):
-            raise Unavailable(str(self.error)) from self.error  # to each that waits its own
+            raise Unavailable(str(self.error)) from self.error  # a new one for each caller
         if self.error is not None:
             raise self.error
         return self.result
 
     def wait(self, seconds: float) -> Any:
-        """The outcome; `Unavailable` after so many seconds, which does not stop what is done."""
+        """The outcome; `Unavailable` after so many seconds, which does not stop the work."""
         with self.settled:
             if not self.settled.wait_for(lambda: self.done, seconds):
                 raise self.given_up()
         return self.outcome()
 
     async def arrive(self, seconds: float) -> Any:
-        """`wait` for asyncio; who is cancelled does not stop the others who wait."""
+        """`wait` for asyncio; a caller that is cancelled does not stop the work either."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with self.settled:
             if self.done:
@@ -62,21 +62,20 @@ class Pending:
         return self.outcome()
 
     def given_up(self) -> Unavailable:
-        """The error of who has waited long enough."""
+        """The error for a caller that has waited long enough."""
         return late()
 
 
 def settle(batch: Sequence[Pending]) -> None:
-    """Wake all that wait for these: one call into each event loop. Their lock is held."""
+    """Wake all callers that wait, with one call into each event loop; their lock is held."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
     for each in batch:
         each.done = True
         for future in each.futures:
             loops[future.get_loop()].append(future)
-    for each in batch[:1]:
-        each.settled.notify_all()
+    batch[0].settled.notify_all()
     for loop, futures in loops.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
             loop.call_soon_threadsafe(_wake, futures)
 
 
@@ -100,10 +99,11 @@ class Call(Pending):
         self.shared = shared
 
     def run(self) -> None:
-        if self.work is None:
+        work = self.work
+        if work is None:
             return
         try:
-            self.result = self.work()
+            self.result = work()
         except BaseException as error:
             self.error = error
         with self.settled:

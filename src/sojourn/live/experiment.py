@@ -55,26 +55,22 @@ class Experiment(Learned):
     >>> first, second
     ('dance', 'cooking')
 
-    The state of a visit follows its rewards as `user` says: `LastReward()` unless said otherwise,
-    `MovingAverage(theta)`, or a user model of the package. Rewards are 0 or 1. With a
-    `reward_threshold` they are graded, from 0 to 1: means and moving averages are those of the
-    rewards themselves, and from the threshold on a reward is good where only that counts, in the
-    state of other users and in what is learned of departures. A step that gets no reward has the
-    `default_reward` when the next decision is asked for, when the visit ends, or after
-    `reward_wait` seconds; a visit without a sign of life for `idle_timeout` seconds has ended. A
-    reward that comes later is logged and not learned, unless it comes within `late_horizon` seconds
-    of its decision: then it takes the place of the default one.
+    The state of a visit follows its rewards as the `user` model says, by default `LastReward()`.
+    Rewards are 0 or 1. With a `reward_threshold` they are graded, from 0 to 1, and good from the
+    threshold on where only that counts: in the state of other user models, and in what is learned
+    of departures. A step without a reward gets the `default_reward` at the next decision, at the
+    end of the visit, or after `reward_wait` seconds. A visit without a sign of life for
+    `idle_timeout` seconds has ended. A later reward is logged and not learned, unless it comes
+    within `late_horizon` seconds of its decision: then it replaces the default one.
 
     A new arm is introduced only to users in a state of positive optimism, unless
-    `introduce_in_any_state`. With `count_in_flight`, pulls that have no result yet narrow
-    confidence bounds where optimism is positive: better when rewards come late, not covered by
-    theorems.
+    `introduce_in_any_state`. With `count_in_flight`, pulls without a result narrow confidence
+    bounds where optimism is positive: better when rewards come late, not covered by theorems.
 
-    In an `external` experiment the caller chooses the arms, by a recommender of its own, and says
-    which one was shown (`logged` of `Ask`); the policy learns from what happens then. With `shadow`
-    each decision records what the policy would have shown, which changes nothing: see `shadow` of
-    `sojourn.live`. The policy also learns from the counters of other experiments of the store, if
-    `learns_from` names some. These are the `settings`.
+    In an `external` experiment the caller chooses the arms and says which one was shown (`logged`
+    of `Ask`); the policy learns from what happens then. With `shadow` each decision records what
+    the policy would have shown: see `shadow` of `sojourn.live`. With `learns_from` the policy also
+    learns from the counters of other experiments of the store. These are the `settings`.
 
     With `variants`, visits are divided among them by shares, and the variants are compared:
 
@@ -89,15 +85,15 @@ class Experiment(Learned):
 
     A visit is assigned to a variant by a hash of its user, or of its own id without a user, and
     stays there when shares change (`ramp`, `roll_back`). Each variant is a `Branch` that learns
-    from its own visits; arms, user model and other settings are those of all. The `holdout` is what
-    the others are compared with (`compare`). When the `guardrail` stops a variant, its visits go to
-    the holdout (or it stops exploring: `explore` does so by hand), and the `webhook` gets a POST.
+    from its own visits; arms, user model and other settings are those of all. The others are
+    compared with the `holdout` (`compare`). When the `guardrail` stops a variant, its visits go to
+    the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
-    share. An experiment that the store knows goes on: new arms are added, settings replaced; shares
-    stay as they are there, and so does the guardrail unless one is given. The names of variants and
-    the holdout cannot change. `seed` fixes the random draws of the policy, which are then those of
-    the simulator. After a fork the child's first call opens the experiment again if the store is
+    share. If the store knows the experiment, it goes on: new arms are added and settings replaced;
+    shares stay, and so does the guardrail unless one is given. The names of variants and the
+    holdout cannot change. `seed` fixes the random draws of the policy, which are then those of the
+    simulator. After a fork the child's first call opens the experiment again if the store is
     PostgreSQL; otherwise calls raise `Forked`.
     """
 

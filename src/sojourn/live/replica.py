@@ -291,6 +291,7 @@ class Replica:
         except NotFound:
             if not opens:
                 raise
+            yield partial(loaded, self.journal.store, self.name)  # which may have been dropped
             return self._new(visit)
 
     def _new(self, visit: str) -> Known:
