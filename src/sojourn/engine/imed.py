@@ -278,6 +278,9 @@ class VisitLeaser(Leaser[VisitIMED, Any, Array]):
                 return leader, int(steps), -1.0
         return NOT_SOON
 
+    def goes_on(self, policy: VisitIMED, memory: Any, board: Array) -> bool:
+        return False
+
 
 @jitable
 def sole_leader(memory: Any) -> int:

@@ -18,6 +18,7 @@ from .board import (
     HORIZON,
     LEADER,
     SAFE,
+    STAKES,
     Board,
     decide,
     is_ready,
@@ -268,6 +269,10 @@ class AheadLeaser(KLLeaser[AheadExplorer]):
 
     def enough(self, least: float, pulls: float) -> float:
         return counted_mean(least, PRIOR, pulls)
+
+    def goes_on(self, policy: AheadExplorer, memory: Any, board: Board) -> bool:
+        """Unless a step ahead is worth another amount now."""
+        return self.stakes(memory) == board.notes[STAKES]  # type: ignore[no-any-return]
 
 
 @jitable

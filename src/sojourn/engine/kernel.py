@@ -14,6 +14,7 @@ While a `Leaser` promises a choice, the policy is not called. Leases change no d
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -104,13 +105,16 @@ def go_on(
                     arm, steps, least = leaser.lease(policy, memory, board)
                 if steps > 0:
                     won = tally.won[arm]
+                    most = int(min(float(steps), leaser.patience(policy, memory)))
+                    visits = last + 1 - visit
                     state, pulls, ended = coaster.coast(
                         leaser, policy, memory, user, world, tally, kit,
-                        arm, least, state, visit, steps, last + 1 - visit,
+                        arm, least, state, visit, most, visits,
                     )  # fmt: skip
                     visit += ended
                     leaser.absorb(policy, memory, board, arm, pulls, tally.won[arm] - won)
-                    steps = 0
+                    holds = pulls == most and leaser.goes_on(policy, memory, board)
+                    steps = steps - pulls if holds else 0
                     if pulls > 0:
                         continue
                 elif steps < 0:
@@ -209,6 +213,14 @@ class Leaser(Compiled, Generic[P, M, B]):
     def watches(self) -> bool:
         """Whether the steps of a lease are to be told to `note`."""
         return False
+
+    def patience(self, policy: P, memory: M) -> float:
+        """After how many steps of a lease `absorb` has to be told of them."""
+        return inf
+
+    def goes_on(self, policy: P, memory: M, board: B) -> bool:
+        """Whether a lease still holds after that."""
+        return True
 
     def note(
         self, policy: P, memory: M,

@@ -69,10 +69,7 @@ class ExactLeaser(Leaser[ExactIndex, Any, Array]):
 
 @dataclass(frozen=True)
 class Watching(AnyLeaser):
-    """Of a policy that learns from departures: the leases of its explorer, their steps watched.
-
-    They end when the policy thinks again.
-    """
+    """Of a policy that learns from departures: the leases of its explorer, their steps watched."""
 
     inner: AnyLeaser
 
@@ -80,8 +77,7 @@ class Watching(AnyLeaser):
         return self.inner.board(policy, arms)
 
     def lease(self, policy: Any, memory: Any, board: Any) -> Lease:
-        arm, steps, least = self.inner.lease(policy, memory, board)
-        return arm, int(min(float(steps), memory.next_refit[0] - memory.clock[0])), least
+        return self.inner.lease(policy, memory, board)
 
     def absorb(
         self, policy: Any, memory: Any, board: Any, arm: int, pulls: int, successes: int
@@ -90,6 +86,12 @@ class Watching(AnyLeaser):
 
     def watches(self) -> bool:
         return True
+
+    def patience(self, policy: Any, memory: Any) -> float:
+        return float(memory.next_refit[0] - memory.clock[0])
+
+    def goes_on(self, policy: Any, memory: Any, board: Any) -> bool:
+        return self.inner.goes_on(policy, memory, board)
 
     def note(
         self, policy: Any, memory: Any,
