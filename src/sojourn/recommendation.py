@@ -116,13 +116,10 @@ class Recommendation(Shown):
 
     def _over_incumbent(self) -> Sequence[str]:
         """The headline, if there is something to compare with."""
-        if (
-            self.incumbent is None
-            or self.over_incumbent is None
-            or self.rewards is None
-            or self.keeps
-        ):
+        if self.incumbent is None or self.keeps:
             return []
+        assert self.over_incumbent is not None
+        assert self.rewards is not None
         share = self.over_incumbent.value / self.rewards
         return [
             f"Expected gain over the current recommender ({self.incumbent.label}) in "
@@ -133,9 +130,7 @@ class Recommendation(Shown):
     def to_dict(self) -> dict[str, Any]:
         policy = policy_data(self.policy, self.name)
         gain = {**asdict(self.gain), "share": self.gain_share}
-        incumbent = (
-            None if self.incumbent is None else policy_data(self.incumbent, self.incumbent.label)
-        )
+        incumbent = self.incumbent and policy_data(self.incumbent, self.incumbent.label)
         return dict(plain({**vars(self), "policy": policy, "gain": gain, "incumbent": incumbent}))
 
 
@@ -220,16 +215,14 @@ def recommend(
         now = labels.index(incumbent.label)
         over_incumbent = _positive(_differences(result, now)[labels.index(chosen)])
         rewards = problem.value() * visits - regrets[incumbent.label].value
-        if over_incumbent.low <= 0.0:
-            chosen, why = (
-                incumbent.label,
-                (
-                    f"{chosen} is not shown to earn more than the current recommender: "
-                    f"{over_incumbent} rewards over all visits."
-                    if chosen != incumbent.label
-                    else f"{why[:-1]}; it is the current recommender."
-                ),
+        if chosen == incumbent.label:
+            why = f"{why[:-1]}; it is the current recommender."
+        elif over_incumbent.low <= 0.0:
+            why = (
+                f"{chosen} is not shown to earn more than the current recommender: "
+                f"{over_incumbent} rewards over all visits."
             )
+            chosen = incumbent.label
     return Recommendation(
         policy=tried[chosen],
         reason=f"{_in_words(problem, case)} {why}",
@@ -267,9 +260,7 @@ def choose(
     if gain.low <= 0.0:
         return safe, f"{because}, and no candidate is significantly better.{caveat}"
     if ground is not None:
-        return names[best], (
-            f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
-        )
+        return names[best], f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
     return safe, (
         f"{because}. {names[best]} would be better by {gain} rewards if the problem is just as "
         f"described; {safe} needs no such knowledge.{caveat}"
