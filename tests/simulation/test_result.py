@@ -449,3 +449,17 @@ def test_to_dict_is_json(result: Result) -> None:
     assert data["policies"][0]["streams"] == [{"seed": 3, "first": 0, "runs": 20}]
     assert data["differences"][0]["versus"] == "ULCB, c0=-0.5"
     assert data["differences"][0]["regret"] == result.difference(0, 1).mean[-1]
+
+
+def test_quantiles_are_of_single_runs(tmp_path: Path) -> None:
+    half = {"visits": 60, "runs": 40, "seed": 2}
+    first = sj.simulate("B", ["UCB", "ULCB"], **half)  # type: ignore[arg-type]
+    both = first.merge(sj.simulate("B", ["UCB", "ULCB"], first_run=40, **half))  # type: ignore[arg-type]
+    whole = sj.simulate("B", ["UCB", "ULCB"], **{**half, "runs": 80})  # type: ignore[arg-type]
+    assert [len(of_runs) for of_runs in whole.last] == [80, 80]
+    assert (both.quantile(0.9) == whole.quantile(0.9)).all()
+    assert whole.quantile(0.9) == pytest.approx([np.quantile(runs, 0.9) for runs in whole.last])
+    assert np.mean(whole.last, axis=1) == pytest.approx(whole.regret.mean[:, -1])
+    whole.save(tmp_path / "result.csv")
+    with pytest.raises(sj.InputError, match="a file has no single runs"):
+        sj.Result.load(tmp_path / "result.csv").quantile(0.9)

@@ -55,6 +55,7 @@ class Track:
     job: Job
     goal: int  # chunks that are needed for certain
     moments: Moments
+    last: list[Array] = field(default_factory=list)  # regret of each run at the last checkpoint
     open: bool = True  # whether it may need more chunks than it has
     begun: int = 0
     reduced: int = 0
@@ -168,6 +169,7 @@ class Reduction:
             ready = track.arrived.pop(track.reduced)
             track.moments = track.moments.join(ready.moments)
             track.regret[track.reduced] = ready.regret
+            track.last.append(ready.regret[:, -1])
             track.reduced += 1
             if track.reduced == track.goal:
                 track.goal = self.plan.next_look(track.goal, track.moments)

@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import theory, validation
 from ..policies import Policy
 from ..policy_names import policies_of
@@ -163,6 +165,7 @@ def _result(reduction: Reduction) -> Result:
         pairs=tuple(reduction.pairs.values()),
         streams=tuple((Stream(job.seed, first, track.moments.runs),) for track in tracks),
         precision=reduction.plan.precision,
+        last=tuple(np.concatenate([*track.last, np.zeros(0)]) for track in tracks),
     )
 
 
