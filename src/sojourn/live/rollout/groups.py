@@ -56,14 +56,3 @@ def added_by(row: Row, events: Iterable[Event]) -> Group | None:
             sign = -1.0 if event.kind == RETRACT else 1.0
             total = total._replace(reward=total.reward + sign * event.reward)
     return total if any(total[2:]) else None
-
-
-def joined(groups: Iterable[Group]) -> list[Group]:
-    """The sums by epoch and group, in their order."""
-    found: dict[tuple[int, int], Group] = {}
-    for group in groups:
-        key = group[:2]
-        known = found.get(key, Group(*key))
-        sums = (one + more for one, more in zip(known[2:], group[2:], strict=True))
-        found[key] = Group(*key, *sums)
-    return [found[key] for key in sorted(found)]
