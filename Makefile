@@ -48,7 +48,8 @@ release: $(READY)  ## wheel and sdist in dist/, installed from the package index
 	@rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
-	SOJOURN_RELEASE=1 $(BIN)/pytest -q -m '' tests/release tests/logs/test_case_study.py
+	SOJOURN_RELEASE=1 $(BIN)/pytest -q -m '' tests/release tests/logs/test_case_study.py \
+	    tests/simulation/test_same_bits.py
 
 clean:  ## remove .venv and everything generated
 	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist site

@@ -1,6 +1,7 @@
 """The bits of simulations, recorded: every policy on five problems, two seeds.
 
     python tests/simulation/same_bits.py record FILE     write them down
+    python tests/simulation/same_bits.py add FILE        only of policies that have none yet
     python tests/simulation/same_bits.py compare FILE    exit code 1 if any has changed
 
 Regret is kept to the last bit. Solvers of linear equations differ in theirs between processors, so
@@ -53,17 +54,23 @@ def records(
                 yield f"{name} {seed} {policy!r}", {"regret": regret, "counts": counts.hexdigest()}
 
 
+def recorded(keys: Iterable[str]) -> set[str]:
+    """The names of the policies that these keys are of."""
+    return {key.split()[2].partition("(")[0] for key in keys}
+
+
 def main(command: str, file: str) -> int:
-    """Record or compare; the exit code."""
-    found = dict(records())
-    if command == "record":
-        Path(file).write_text(json.dumps(found, indent=0) + "\n")
+    """Record, add or compare; the exit code."""
+    known = {} if command == "record" else json.loads(Path(file).read_text())
+    every = {cls.__name__ for cls in sj.policies.ALL}
+    found = dict(records(only=every - recorded(known) if command == "add" else None))
+    if command != "compare":
+        Path(file).write_text(json.dumps(known | found, indent=0) + "\n")
         print(f"{len(found)} records written to {file}")
         return 0
-    known = json.loads(Path(file).read_text())
     changed = [key for key in known if found.get(key) != known[key]]
     print(f"{len(known) - len(changed)} of {len(known)} records have the same bits")
-    print("\n".join(changed))
+    print("\n".join([*changed, *(f"no record: {key}" for key in found.keys() - known.keys())]))
     return 1 if changed or set(found) != set(known) else 0
 
 

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from same_bits import PROBLEMS, SEEDS, records
+import same_bits
+from same_bits import PROBLEMS, SEEDS, main, recorded, records
+
+import sojourn as sj
 
 RECORDED = json.loads((Path(__file__).parent / "same_bits.json").read_text())
 
@@ -24,9 +27,41 @@ def test_runs_are_those_recorded(problem: str) -> None:
         assert ours == pytest.approx(theirs, rel=1e-9), key
 
 
-def test_the_record_has_every_policy_and_both_seeds() -> None:
-    import sojourn as sj
+def by_run(key: str) -> str:
+    return " ".join(key.split()[:2])
 
-    names = {key.split()[2].partition("(")[0] for key in RECORDED}
-    assert names == {cls.__name__ for cls in sj.policies.ALL}
-    assert {int(key.split()[1]) for key in RECORDED} == set(SEEDS)
+
+def test_the_record_is_of_policies_that_there_are_on_every_problem_with_both_seeds() -> None:
+    there = {cls.__name__ for cls in sj.policies.ALL}
+    names = recorded(RECORDED)
+    assert names <= there, "a policy is gone: so are its records"
+    runs = {f"{problem} {seed}" for problem in PROBLEMS for seed in SEEDS}
+    assert {by_run(key) for key in RECORDED} == runs
+    for run in runs:
+        assert recorded(key for key in RECORDED if by_run(key) == run) == names
+
+
+@pytest.mark.release
+def test_a_release_has_a_record_of_every_policy() -> None:
+    """From then on its bits are promised; `same_bits.py add` records what is new."""
+    assert recorded(RECORDED) == {cls.__name__ for cls in sj.policies.ALL}
+
+
+def test_add_records_only_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def measured(only: set[str] | None) -> dict[str, str]:
+        asked.append(only)
+        return {"A 0 Uniform()": "new"}
+
+    monkeypatch.setattr(same_bits, "records", measured)
+    file = tmp_path / "bits.json"
+    known = {key: "old" for key in RECORDED if recorded([key]) != {"Uniform"}}
+    file.write_text(json.dumps(known))
+    assert main("compare", str(file)) == 1
+    assert "no record: A 0 Uniform()" in capsys.readouterr().out
+    assert main("add", str(file)) == 0
+    assert json.loads(file.read_text()) == known | {"A 0 Uniform()": "new"}
+    assert asked == [None, {"Uniform"}]
