@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from sojourn import ByArm, Chain, Ema, Problem, TwoState, User, paper, problem_files as files
 from sojourn.rewards import Beta, Discrete, Empirical
-from sojourn.users import Levels, LogLeave, StaysFirst
+from sojourn.users import USERS, Levels, LogLeave, StaysFirst
 
 TOML = """
 means = [0.9, 0.8]
@@ -137,7 +137,11 @@ def _by_arm(second: Any, **changes: Any) -> dict[str, Any]:
     return {"means": [0.9, 0.8], "user": [first, {**first, **second}]}
 
 
-KINDS = "give a mean, or beta = [a, b], or values with chances, or a sample"
+MODELS = ", ".join(name for name, cls in USERS.items() if hasattr(cls, "leave_probability"))
+KINDS = (
+    "give a mean, or beta = [a, b], or values with chances, or a sample, "
+    "or a list of means by state"
+)
 GENERAL_MISTAKES: list[tuple[Any, str]] = [
     ({"user": _problem()["user"]}, "means is missing: a problem has means, rewards, user"),
     ({**_problem(), "rewards": []}, "rewards is not allowed beside means: give one of them"),
@@ -206,14 +210,8 @@ MISTAKES: list[tuple[Any, str]] = [
         {"means": [0.9, 0.8], "user": 3},
         "user must be a table of keys and values, or one for each arm, not 3",
     ),
-    (
-        {"means": [0.9, 0.8], "user": Q},
-        "user.model is missing: it must be one of two-state, ema, chain",
-    ),
-    (
-        _problem(model="markov"),
-        "user.model = 'markov' is not allowed: it must be one of two-state, ema, chain",
-    ),
+    ({"means": [0.9, 0.8], "user": Q}, f"user.model is missing: it must be one of {MODELS}"),
+    (_problem(model="markov"), f"user.model = 'markov' is not allowed: it must be one of {MODELS}"),
     (
         _problem(q12=1),
         "user.q12 is not known: a two-state user has model, q00, q01, q10, q11, start, odds, "

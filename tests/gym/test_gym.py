@@ -339,7 +339,7 @@ def test_bad_input() -> None:
     assert refused(lambda: gym.VisitsEnv(B, 0)).startswith("num_envs = 0 is not allowed")
     assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", rewards=[0.5, "x"])) == (
         "rewards[1] = 'x' is not allowed: give a mean, or beta = [a, b], or values with chances, "
-        "or a sample"
+        "or a sample, or a list of means by state"
     )
     assert refused(lambda: gymnasium.make("sojourn/TwoState-v0", odds=[1])).endswith(
         "the number of its arms is 1, and there are 2"
