@@ -65,6 +65,7 @@ def test_counts_speak_of_not_yet_only_where_it_occurs() -> None:
         "1 not decidable at this precision."
     )
     assert "not yet" not in replace(report, checked=report.checked[:1]).summary
+    assert replace(report, checked=report.checked[:1]).summary.startswith("1 claim: 1 confirmed, ")
     assert list(report.kinds) == [COMPARED]
 
 

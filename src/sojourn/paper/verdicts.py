@@ -212,7 +212,8 @@ class Report(Generic[Findings]):
 
     @property
     def summary(self) -> str:
-        return f"{len(self.checked)} claims: {in_words(self.counts)}."
+        noun = "claim" if len(self.checked) == 1 else "claims"
+        return f"{len(self.checked)} {noun}: {in_words(self.counts)}."
 
     @property
     def kinds(self) -> dict[str, list[Checked]]:
