@@ -414,7 +414,7 @@ def test_headings_landmarks_and_tables_have_names(tab: Tab, server: Server) -> N
     for role in ("banner", "main", "contentinfo", "search"):
         assert page.get_by_role(role).count() == 1
     tables = page.locator("table")
-    assert tables.count() == page.locator("table > caption").count() == 5
+    assert tables.count() == page.locator("table > caption").count() >= 5
     assert page.locator("table th:not([scope])").count() == 0
     ids = page.eval_on_selector_all("[id]", "all => all.map(e => e.id)")
     assert len(ids) == len(set(ids))
