@@ -64,4 +64,4 @@ def test_add_records_only_what_is_new(
     assert "no record: A 0 Uniform()" in capsys.readouterr().out
     assert main("add", str(file)) == 0
     assert json.loads(file.read_text()) == known | {"A 0 Uniform()": "new"}
-    assert asked == [None, {"Uniform"}]
+    assert asked == [None, {cls.__name__ for cls in sj.policies.ALL} - recorded(known)]
