@@ -26,7 +26,12 @@ Dict = Mapping[str, Any]
 
 
 class Settings(Mapping[str, Problem]):
-    """Problems by name, solved when first asked for: importing the package solves nothing."""
+    """Problems by name, solved when first asked for: importing the package solves nothing.
+
+    >>> user = {"model": "two-state", "q00": 0.5, "q01": 0.1, "q10": 0.3, "q11": 0.05}
+    >>> Settings({"mine": {"means": [0.7, 0.4], "user": user}})["mine"].means
+    (0.7, 0.4)
+    """
 
     def __init__(self, described: Mapping[str, Dict]) -> None:
         self._described, self._made = described, dict[str, Problem]()

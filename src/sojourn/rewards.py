@@ -116,7 +116,12 @@ Coin = Bernoulli | BernoulliByState
 
 
 def extremes(coins: Sequence[Reward]) -> tuple[Reward, Reward]:
-    """Arms with the highest and with the lowest mean of all, in each state."""
+    """Arms with the highest and with the lowest mean of all, in each state.
+
+    >>> best, worst = extremes([Bernoulli(0.5), BernoulliByState((0.4, 0.7))])
+    >>> [best.mean_in(state) for state in (0, 1)], [worst.mean_in(state) for state in (0, 1)]
+    ([0.5, 0.7], [0.4, 0.5])
+    """
     if all(isinstance(coin, Bernoulli) for coin in coins):
         return max(coins, key=lambda arm: arm.mean), min(coins, key=lambda arm: arm.mean)
     states = max(len(coin.means) for coin in coins if isinstance(coin, BernoulliByState))
