@@ -275,7 +275,7 @@ def test_the_command(
     monkeypatch.setattr(Trial, "run", stop)
     assert main(["beyond", "--out", str(tmp_path)]) == 130
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "note: stopped; the same command goes on from here"
+    assert said[-1] == "note: stopped; the same command continues from here"
 
 
 @pytest.mark.parametrize(
