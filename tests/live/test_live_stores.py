@@ -342,7 +342,7 @@ def test_reading_beside_a_server(kind: str, tmp_path: Path, database: str) -> No
         with pytest.raises(ValueError, match="there is no file"):
             open_store(url, read_only=True)
     else:
-        with pytest.raises(ValueError, match="there are no tables of live visits here"):
+        with pytest.raises(ValueError, match="this database has no tables of Sojourn yet"):
             open_store(url, read_only=True)
     with Experiment(
         "news", ["a"], sj.policies.FixedArm(0), store=url, compiled=False

@@ -89,7 +89,7 @@ def test_the_service_archives_what_is_old(
 
 
 def test_options_of_the_archive(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--keep-days 30 needs a folder for what is older"):
+    with pytest.raises(ValueError, match="--keep-days 30 needs a folder for older visits"):
         Options(keep_days=30)
     with pytest.raises(ValueError, match="--keep-days"):
         Options(keep_days=-1, archive=tmp_path)
