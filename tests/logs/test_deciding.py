@@ -204,7 +204,7 @@ def test_a_run_may_lose_by_luck_of_what_gains_on_average() -> None:
     only = best.outcomes[0]
     assert only.gain == Interval(1.0, -0.5, 2.0) and only.average.low > 0.0 and not only.loses
     assert only.worst == UNLUCKY and only.worst_gain.value == -0.5
-    assert "as badly as 1 time in 40) it gains -0.5." in best.verdict
+    assert "as bad as in 1 of 40 runs) it gains -0.5." in best.verdict
     assert chosen(lucky, {KL: 1.0}).policy is None, "it is not luck, but what the log leaves open"
 
 

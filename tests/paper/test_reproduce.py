@@ -331,7 +331,7 @@ def test_ctrl_c_ends_with_130(
     with pytest.raises(typer.Exit) as end:
         reproduce_command(["c"], out=tmp_path)
     assert end.value.exit_code == 130
-    assert "goes on from here" in capsys.readouterr().err
+    assert "continues from here" in capsys.readouterr().err
 
 
 def test_without_a_terminal_progress_is_lines(

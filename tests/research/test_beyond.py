@@ -301,7 +301,8 @@ def test_out_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "file").write_text("")
     assert main(["beyond", "--out", str(tmp_path / "file")]) == 2
     assert (
-        "it must be a folder that can be made and written (file exists)" in capsys.readouterr().err
+        "it must be a folder that can be created and written (file exists)"
+        in capsys.readouterr().err
     )
 
 

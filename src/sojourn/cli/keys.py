@@ -31,7 +31,7 @@ def new_command(
     role: Annotated[
         str,
         option(
-            "decide: visits only, for front ends; read: read only; owner: everything in its "
+            "decide: visits only, for front ends; read: reading only; owner: everything in its "
             "experiments; operator: everything in all experiments.",
             metavar="decide|read|owner|operator",
         ),

@@ -17,7 +17,7 @@ command = group(
 )
 
 OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
-Alpha = Annotated[float, option("All intervals hold at all times with probability 1 - alpha.")]
+Alpha = Annotated[float, option("Each interval holds at all times with probability 1 - alpha.")]
 Planned = Annotated[float, option("Visits (shadow: users) at which intervals are narrowest.")]
 
 

@@ -62,7 +62,7 @@ def simulate_command(
             metavar="8.73|5%|'8.73 else 5%'",
         ),
     ] = None,
-    max_runs: Annotated[int | None, option("With --precision: at most; default: 100000.")] = None,
+    max_runs: Annotated[int | None, option("With --precision: most runs; default: 100000.")] = None,
     seed: Seed = 0,
     workers: Workers = None,
     checkpoints: Annotated[
