@@ -174,7 +174,7 @@ MISTAKES = [
         "give start either in --user or as an option, not both",
     ),
     ("theory --rewards 'beta:2,5 .4' --q 1,0,0,0", "it takes rewards by 2 levels, so give"),
-    ("theory --rewards 'beta(2,5) .4' --q 1,0,0,0", "it must be a word for every arm, with spaces"),
+    ("theory --rewards 'beta(2,5) .4' --q 1,0,0,0", "a word for every arm, separated by spaces"),
     ("theory --rewards 'beta:2 .4' --q 1,0,0,0", "rewards[0] = {'beta': [2.0]} is not allowed"),
     ("theory --rewards '0:.5,1:.6 .4' --q 1,0,0,0", "rewards[0]: chances = [0.5, 0.6] is not"),
     ("theory --rewards '.5 .4' --means .5,.4 --q 1,0,0,0", "rewards is not allowed beside means"),
@@ -284,7 +284,9 @@ def test_ctrl_c_prints_what_is_done_and_how_to_go_on(tmp_path: Path, as_json: li
         out = process.stdout.read()
     os.close(mine)
     assert process.returncode == 130
-    assert re.search(r"note: stopped with [\d,]+ runs finished; run the same again with", seen)
+    assert re.search(
+        r"stopped with [\d,]+ runs finished; to continue, run the same again with", seen
+    )
     assert "Traceback" not in seen
     if as_json:
         assert json.loads(out)["policies"][0]["runs"] > 0

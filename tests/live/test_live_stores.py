@@ -101,7 +101,7 @@ def test_a_store_of_a_package_may_be_shared_by_workers(
     with pytest.raises(ValueError, match="--workers 2 needs a store that several processes"):
         Options(store="wish://x", workers=2)
     monkeypatch.setattr(Wished, "shared", True)
-    assert Options(store="wish://x", workers=2).shared
+    assert Options(store="wish://x", workers=2).workers == 2
 
 
 def test_the_modules_of_databases_are_imported_when_they_are_used() -> None:

@@ -255,7 +255,7 @@ def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
         assert sum(outcome.shares.values()) == pytest.approx(1.0)
     text = str(advice)
     assert text.startswith("decision: Run Learned IMED. Over 400 visits expect ")
-    assert "what a run of 400 visits gains in 95 of 100 cases" in " ".join(text.split())
+    assert "the gain of a run of 400 visits in 95 of 100 cases" in " ".join(text.split())
     assert "* Learned IMED" in text and max(map(len, text.splitlines())) <= 100
     plain = json.loads(json.dumps(advice.to_dict()))
     assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]
