@@ -32,15 +32,15 @@ def research_command(
         str | None, option("full: up to half an hour.", metavar="quick|full")
     ] = None,
     out: Annotated[
-        Path | None, option("Where results, pictures and report go (NAME).", metavar="DIR")
+        Path | None, option("The folder for results, pictures and report (NAME).", metavar="DIR")
     ] = None,
     *,
     options: StudyOptions,
 ) -> None:
     """Simulate many policies on many problems, check claims, and write a report.
 
-    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
-    first run on a machine also compiles, which takes some minutes once.
+    Finished work is kept in the folder: after Ctrl-C the same command continues from there. The
+    first run on a machine also compiles, which takes a few minutes once.
     """
     one_of("name", name, STUDIES)
     found = import_module(f"{studies.__name__}.{name.replace('-', '_')}").STUDY
@@ -49,7 +49,7 @@ def research_command(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command with these arguments (those of the process if None); the exit code."""
+    """Run the command with these arguments (None: those of the process); returns the exit code."""
     return run(app, "python -m research", arguments)
 
 

@@ -164,7 +164,7 @@ GENERAL_MISTAKES: list[tuple[Any, str]] = [
     (
         _graded({"beta": [2, 5]}),
         "user = TwoState(q00=1.0, q01=0.0, q10=0.0, q11=0.0) is not allowed: it takes rewards by 2 "
-        "levels, so say from where on each is reached, as in Levels(user, thresholds=[0.5])",
+        "levels, so give their thresholds, as in Levels(user, thresholds=[0.5])",
     ),
     (
         _problem(thresholds=[0.2, 0.8]),

@@ -35,16 +35,16 @@ USER_METHODS = {
 }
 REWARDS = (0.0, 1.0)
 FAULTS = 3
-"""At most so many of one kind."""
+"""Faults of one kind that are reported, at most."""
 
 
 def check(value: Policy | User, problem: Problem | str | Path | None = None) -> list[str]:
-    """The faults of a policy or a user model of your own, one sentence each; they are also printed.
+    """The faults of your own policy or user model, one sentence each; they are also printed.
 
-    A policy is played on `problem`; without one, on three arms and on two, with a two-state user.
-    A user model is played by a policy that chooses at random. Compiled must equal interpreted,
-    leases must change nothing, the same seed must give the same bits, and the probabilities of a
-    policy must be those of its choices. No faults: an empty list.
+    A policy is played on `problem`; without one, on three arms and on two, with a two-state user. A
+    user model is played by a policy that chooses at random. Compiled must equal interpreted, leases
+    must change nothing, the same seed must give the same bits, and the probabilities of a policy
+    must be those of its choices. The list is empty if there are no faults.
 
     >>> from sojourn import TwoState
     >>> from sojourn.policies import ULCB
@@ -68,7 +68,7 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
 
 
 def _faults(value: Any, problem: Problem | None) -> list[str]:
-    """Those of the first stage that has any."""
+    """The faults of the first stage that has any."""
     return next(filter(None, map(list, _stages(value, problem))), [])
 
 
@@ -93,7 +93,7 @@ def _missing(value: Any, methods: Mapping[str, str]) -> Iterator[str]:
 
 
 def _problems(policy: Policy, problem: Problem | None) -> list[Problem]:
-    """What to play on: of the usual numbers of arms those that the policy supports."""
+    """Problems to play: those of the usual numbers of arms that the policy supports."""
     if problem is not None:
         return [problem]
     found = list[Problem]()
@@ -140,13 +140,13 @@ def _played(policy: Policy, problem: Problem) -> Iterator[str]:
 def _run_faults(name: str, problem: Problem, policy: Policy) -> Iterator[str]:
     stepwise = _chunk(problem, policy, leases=False)
     if not np.array_equal(stepwise, _chunk(problem, policy, leases=False)):
-        yield f"{name} does not repeat itself: the same seed gave two different runs"
+        yield f"{name} is not reproducible: the same seed gave two different runs"
         return
     if not np.array_equal(stepwise, _chunk(problem, policy)):
-        yield f"{name} decides otherwise where the engine leases its choices: report it"
+        yield f"{name} decides differently where the engine leases its choices: please report it"
     if not np.array_equal(stepwise[0], _interpreted(problem, policy)):
         yield (
-            f"{name} decides otherwise when it is compiled: whole numbers arrive as floats there "
+            f"{name} decides differently when compiled: whole numbers arrive as floats there "
             "(wrap an index in int()), and integer division and overflow differ"
         )
 
@@ -196,16 +196,16 @@ def _state_faults(name: str, user: User, state: float) -> Iterator[str]:
 
 
 def _same_faults(user: User) -> Iterator[str]:
-    """Compiled as interpreted."""
+    """Check that it behaves compiled as interpreted."""
     means = np.resize(MEANS, user.space.arms or len(MEANS)).tolist()
     problem, policy = Problem(means, user), Uniform()
     if not np.array_equal(_chunk(problem, policy, leases=False)[0], _interpreted(problem, policy)):
         name = type(user).__name__
-        yield f"{name} behaves otherwise when it is compiled: whole numbers arrive as floats there"
+        yield f"{name} behaves differently when compiled: whole numbers arrive as floats there"
 
 
 def _value_faults(value: Any) -> Iterator[str]:
-    """What is asked of both: frozen dataclasses that can be pickled and hashed."""
+    """Required of both: frozen dataclasses that can be pickled and hashed."""
     cls = type(value)
     frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen or cls.__dict__.get("__dataclass_params__") is None:

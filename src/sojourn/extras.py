@@ -1,10 +1,10 @@
-"""Packages that only some uses take: asked for first, with one sentence where one is missing."""
+"""Optional packages: checked before any work, with one sentence if one is missing."""
 
 from importlib.util import find_spec
 
 
 class MissingExtra(ImportError):
-    """A use of the package takes an extra that is not installed."""
+    """Something needs an extra that is not installed."""
 
 
 def require(what: str, extra: str, *modules: str) -> None:

@@ -1,8 +1,8 @@
 """Public names that are imported when they are first used.
 
 A package lists its names once, as imports for the type checker; `exports` makes of that list what
-loads them on demand. So a process that serves never loads the simulator, and one that calls the
-HTTP client never loads the compiler.
+loads them on demand. So a server never loads the simulator, and a client of the HTTP API never
+loads the compiler.
 """
 
 import ast

@@ -56,8 +56,9 @@ def find_policy(
 ) -> Policy:
     """The policy that a name or a label stands for, with parameters after a colon or comma.
 
-    Without a problem it is as it is by default, not as the paper would set it. Policies that have
-    to know the user (oracles) are found only if something is `known`: parameters, unless given.
+    Without a problem it has its default parameters, not those that the paper would set. Policies
+    that have to know the user (oracles) are found only if something is `known`: parameters, unless
+    given.
 
     >>> from sojourn.problem_files import problem_of
     >>> find_policy("KLULCB:c=4,opposite", problem_of("A")).label
@@ -85,7 +86,7 @@ def find_policy(
 
 
 def _complete(cls: type[Policy], parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters, if there is none without a default among those not given."""
+    """The parameters; InputError if one without a default is not given."""
     for f in fields(cls):
         if f.init and f.default is f.default_factory is MISSING and f.name not in parameters:
             raise InputError(f"{cls.__name__} needs {f.name}: give it as {cls.__name__}:{f.name}=")

@@ -25,7 +25,7 @@ ACCURACY_BY_ARM = 1e-4  # the same where V has kinks: leaving by arm or graded r
 
 
 class Phase(NamedTuple):
-    """A part of a problem: the number of visits before it, and the problem from there on."""
+    """A phase of a problem: the number of visits before it, and the problem from there on."""
 
     after: int
     problem: "Problem"
@@ -36,7 +36,7 @@ class Problem:
     """Arms with these `means`, in any order, shown to this `user`.
 
     Rewards are 0 or 1, as in the paper. A mean may depend on the state, if there are finitely many:
-    then it is a list, with the mean in each state. With `rewards` in place of means every arm has a
+    then it is a list with one mean per state. With `rewards` in place of means every arm has a
     distribution on [0, 1]: `Beta`, `Discrete`, `Empirical`, or a number, which is the mean of a
     `Bernoulli` arm. Every set of arms and every user is a valid problem as long as all visits end.
     A nonstationary problem has several `phases` (`Problem.changing`).
@@ -71,7 +71,7 @@ class Problem:
         if not isinstance(user, User):
             raise InputError(f"user = {user!r} is not allowed: it must be a user model")
         if not can_leave(user):
-            raise InputError(f"user = {user!r} is not allowed: it says nothing of leaving")
+            raise InputError(f"user = {user!r} is not allowed: it has no leave probabilities")
         if means is not None and rewards is not None:
             raise InputError("give either means, of arms with rewards of 0 and 1, or rewards")
         name = "means" if rewards is None else "rewards"
@@ -158,7 +158,7 @@ class Problem:
     def drifting(
         cls, first: "Problem", last: "Problem", *, begin: int, end: int, steps: int = 20
     ) -> "Problem":
-        """From `first` to `last` in equal steps of the means, between two numbers of visits.
+        """A problem whose means move from `first` to `last` in equal steps, between two visits.
 
         Rewards of both are 0 and 1, and the users are the same.
 
@@ -192,11 +192,11 @@ class Problem:
         return self._phases or (Phase(0, self),)
 
     def at(self, visit: int) -> "Problem":
-        """The problem of a visit, which are numbered from 1; itself unless it is nonstationary."""
+        """The problem of a visit (they count from 1); itself unless it is nonstationary."""
         return next(phase.problem for phase in reversed(self.phases) if phase.after < visit)
 
     def optimum(self, visits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
-        """The expected reward of the best rule of each phase, over each of these numbers of visits.
+        """Expected reward under the best rule of each phase, for each of these numbers of visits.
 
         >>> from sojourn.problem_files import SETTINGS
         >>> Problem.changing([(0, SETTINGS["C"]), (10, SETTINGS["A"])]).optimum([10, 11]).round(3)
@@ -205,7 +205,7 @@ class Problem:
         return self._over_phases(visits, lambda problem: problem.reward)
 
     def expected_steps(self, visits: int) -> float:
-        """How many steps so many visits have under the best rule of each phase."""
+        """Expected steps of this many visits under the best rule of each phase."""
         return float(self._over_phases([visits], lambda problem: problem.length)[0])
 
     def _over_phases(
@@ -232,7 +232,7 @@ class Problem:
             even = [round(level / space.outcomes, 2) for level in range(1, space.outcomes)]
             raise InputError(
                 f"user = {validation.shown(user)} is not allowed: it takes rewards by "
-                f"{space.outcomes} levels, so say from where on each is reached, as in "
+                f"{space.outcomes} levels, so give their thresholds, as in "
                 f"Levels(user, thresholds={validation.shown(even)})"
             )
 
@@ -310,7 +310,7 @@ class Problem:
 
     @property
     def best_arm(self) -> int:
-        """The arm of highest mean; the first of them if there are several.
+        """The arm of highest mean; the first one if there are several.
 
         A mean by state counts as its average over the states.
         """
@@ -321,7 +321,7 @@ class Problem:
         """The solution of the decision problem; InputError if there is one for each phase."""
         if self._phases:
             raise InputError(
-                "a problem that changes has no values of its own: ask one of its phases, "
+                "a nonstationary problem has no values of its own: use one of its phases, "
                 "such as problem.at(1)"
             )
         return solve(self.user, self.rewards)  # type: ignore[no-any-return]
@@ -362,7 +362,7 @@ class Problem:
 
     @property
     def best_arm_is_optimal(self) -> bool:
-        """Whether the arm of highest mean is best in every state, as Lemmas 1 and 6 have it."""
+        """Whether the arm of highest mean is best in every state (Lemmas 1 and 6)."""
         return self.values.best_arm_is_optimal
 
     @property

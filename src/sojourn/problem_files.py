@@ -59,7 +59,7 @@ SETTINGS = Settings(from_toml(__package__, "settings.toml"))
 def problem_of(problem: Problem | str | Path) -> Problem:
     """The problem itself, the paper's setting of this name, or the one in a .toml or .json file.
 
-    What takes a problem takes all of these, and so does the command line.
+    Every function and command that takes a problem takes all of these.
 
     >>> problem_of("A").means, problem_of("EMA-100").user.theta
     ((0.9, 0.8), 0.5)
@@ -158,7 +158,7 @@ def to_dict(problem: Problem) -> dict[str, Any]:
 
 
 def _phases(data: Dict) -> Iterator[tuple[int, Problem]]:
-    """The phases of a nonstationary problem: each a problem that says `after` how many visits."""
+    """The phases of a nonstationary problem: each a problem, `after` a number of visits."""
     validation.keys("", data, required=("phases",), known=("phases",), whose="a problem in phases")
     given = data["phases"]
     if not isinstance(given, Sequence) or isinstance(given, str):
@@ -197,7 +197,7 @@ def _models() -> list[str]:
 
 
 def _user(data: Any) -> User:
-    """The user that a table describes, or a table for each arm."""
+    """The user that a table, or a table for each arm, describes."""
     if isinstance(data, Mapping):
         user, around = _model("user", data, "odds")
         if "odds" in data:

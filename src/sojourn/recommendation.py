@@ -34,23 +34,23 @@ from .stats.moments import Array
 from .theory.gaps import outside
 
 BASELINE, PLAIN = KLUCB().label, IMED().label
-"""What gains are measured against, and what treats all states alike."""
+"""The policy that gains are measured against, and the one that treats all states alike."""
 
 OUTSIDE: dict[str, list[Callable[[Problem], Policy]]] = {
     "graded": [EmpiricalIMED.for_problem, LearnedEmpiricalIMED.for_problem, VisitIMED.for_problem],
     "by arm": [VisitIMED.for_problem],
     "improper": [partial(VisitIMED.for_problem, follow_improper=True)],
 }
-"""Others that need none, by the case that they are for, where it is none of the paper's."""
+"""Others that need no such knowledge, by the case outside the paper that they are for."""
 
 CAVEATS = {
     PricedIndex().label: "That is on average: rare runs lose the best arm for long, and one in a "
     "thousand is up to eight times as bad as with Learned IMED."
 }
-"""What to know of a policy beside its mean regret (docs/horizon.md), by how its label begins."""
+"""Caveats about a policy beside its mean regret (docs/horizon.md), by the start of its label."""
 
 SURE = "you are certain of the problem"
-"""Ground to recommend a policy that has to know the problem, or its case."""
+"""The ground to recommend a policy that has to know the problem or its case."""
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
@@ -135,7 +135,7 @@ class Recommendation(Shown):
 
 
 def candidates(problem: Problem) -> dict[str, Policy]:
-    """Who is tried, by label: KL-UCB, those that need no knowledge, the gates of the case.
+    """The candidates by label: KL-UCB, those that need no knowledge, the gated ones of the case.
 
     >>> list(candidates(problem_of("opposite")))
     ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Gated IMED, opposite']
@@ -149,7 +149,7 @@ def candidates(problem: Problem) -> dict[str, Policy]:
 
 
 def without_knowledge(problem: Problem) -> list[Policy]:
-    """Those that need to know nothing of a problem but what a reward is, the usual one second."""
+    """The candidates that need to know only what a reward is; the usual one comes second."""
     usual = [IMED.for_problem, LearnedIMED.for_problem, PricedIndex.for_problem]
     return [make(problem) for make in (*usual, *OUTSIDE.get(theory.case(problem), []))]
 
@@ -170,15 +170,15 @@ def recommend(
     """The policy to run on this problem, found by simulating the candidates on it.
 
     Each is simulated until the 95 % half-width of its regret is at most `precision`, with at most
-    `max_runs` runs. Learned optimism is what is recommended, because it needs no knowledge of the
-    problem, or another that needs none if its mean regret is significantly less here: the priced
-    index (the reason then says what its rare runs cost), IMED, or where the paper does not apply
-    Visit IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are
-    `certain` of the problem, it is any candidate significantly better than these.
+    `max_runs` runs. It recommends learned optimism, which needs no knowledge of the problem, or
+    another policy that needs none if its mean regret is significantly less here: the priced index
+    (the reason then says what its rare runs cost), IMED, or where the paper does not apply Visit
+    IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are `certain`
+    of the problem, it is any candidate significantly better than these.
 
     `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept
     unless the policy is significantly better. A recommender that never learns is `Uniform`,
-    `FixedArm` or `Rule`. Without it gains are over KL-UCB, which is what most would run otherwise.
+    `FixedArm` or `Rule`. Without it, gains are over KL-UCB, the usual choice.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> type(advice.policy).__name__, advice.case
@@ -243,8 +243,8 @@ def choose(
     """The policy, and why; `less[x]` is the regret of each less that of x.
 
     It has those x that need no knowledge of the problem; the first is taken unless another is
-    significantly better. With no `ground` to trust the problem, what needs to know it is only
-    mentioned.
+    significantly better. With no `ground` to trust the problem, policies that need to know it are
+    only mentioned.
     """
     safe = usual = next(iter(less))
     for other in less:

@@ -1,4 +1,4 @@
-"""Registries: what commands, files, the service and the tests know by name.
+"""Registries: names that commands, files, the service and the tests use.
 
 The package's own entries are listed where they live. Other packages add theirs through entry
 points: in their pyproject.toml, for a policy,
@@ -87,7 +87,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._own) + len(self._usable)
 
     def find(self, what: str, name: Any) -> T:
-        """The entry of this name; InputError that names `what` was given and what there is."""
+        """The entry of this name; InputError, with all names, if there is none."""
         if isinstance(name, str) and name in self:
             return self[name]
         raise InputError(f"{what} {name!r} is not known: it must be one of {', '.join(self)}")
@@ -105,7 +105,7 @@ def described(value: Any) -> tuple[str, dict[str, Any]]:
 
 
 def plain_name(name: str) -> str:
-    """A name without what people spell differently.
+    """A name without hyphens, spaces and case.
 
     >>> plain_name("KL-ULCB"), plain_name("Learned IMED")
     ('klulcb', 'learnedimed')

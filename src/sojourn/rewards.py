@@ -1,4 +1,4 @@
-"""What an arm gives: rewards of 0 and 1, or anything between.
+"""Rewards of an arm: 0 and 1, or anything between.
 
 A distribution knows its mean, and `points`: values with chances that stand for it. Of a continuous
 one they are the nodes of a quadrature, exact for polynomials of high degree between given cuts.
@@ -22,17 +22,17 @@ from .stats.moments import Array
 from .validation import InputError
 
 NODES = 24
-"""Of the quadrature, on each piece of [0, 1]."""
+"""Nodes of the quadrature on each piece of [0, 1]."""
 
 PEAK = (-8.0, -4.0, 0.0, 4.0, 8.0)
-"""Where [0, 1] is cut in any case: in standard deviations from the mean."""
+"""Points where [0, 1] is always cut, in standard deviations from the mean."""
 
 
 class Reward:
     """Base of the distributions of rewards on [0, 1]: they have a `mean`, and points.
 
     ``points(cuts)`` are values and their chances; sums over them are means, of functions that may
-    jump at the cuts. A value that is a cut belongs to what is above.
+    jump at the cuts. A value at a cut belongs to the interval above.
 
     >>> stars = Discrete((0.0, 0.5, 1.0), (0.5, 0.25, 0.25))
     >>> isinstance(stars, Reward), stars.mean
@@ -54,7 +54,7 @@ class Reward:
         return self.points(cuts)
 
     def described(self) -> Any:
-        """As a problem file has it; InputError if it has no such form."""
+        """The reward as in a problem file; InputError if it has no such form."""
         raise InputError(
             f"{validation.shown(self)} has no problem file: only rewards of this package"
         )

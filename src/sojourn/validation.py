@@ -16,11 +16,11 @@ class InputError(ValueError):
 
 
 class PolicyError(Exception):
-    """A policy or user model is at fault: a sentence for its author, and not for who calls it."""
+    """A policy or user model is at fault: a sentence for its author, not for the caller."""
 
 
 LARGE = 1e9
-"""For parameters that only have to be finite: beyond this, formulas overflow."""
+"""Limit of parameters that only have to be finite: beyond this, formulas overflow."""
 
 LONGEST_SHOWN = 200
 

@@ -173,8 +173,8 @@ MISTAKES = [
         "theory --means 0.9,0.8 --user 'ema: theta=.5 c6=5 start=1' --start 0",
         "give start either in --user or as an option, not both",
     ),
-    ("theory --rewards 'beta:2,5 .4' --q 1,0,0,0", "it takes rewards by 2 levels, so say from"),
-    ("theory --rewards 'beta(2,5) .4' --q 1,0,0,0", "it must be a word for every arm, with spaces"),
+    ("theory --rewards 'beta:2,5 .4' --q 1,0,0,0", "it takes rewards by 2 levels, so give"),
+    ("theory --rewards 'beta(2,5) .4' --q 1,0,0,0", "a word for every arm, separated by spaces"),
     ("theory --rewards 'beta:2 .4' --q 1,0,0,0", "rewards[0] = {'beta': [2.0]} is not allowed"),
     ("theory --rewards '0:.5,1:.6 .4' --q 1,0,0,0", "rewards[0]: chances = [0.5, 0.6] is not"),
     ("theory --rewards '.5 .4' --means .5,.4 --q 1,0,0,0", "rewards is not allowed beside means"),
@@ -221,7 +221,7 @@ MISTAKES = [
     ("simulate A --precision x", "precision = 'x' is not allowed: it must be a number greater"),
     ("simulate A --precision 0", "precision = 0.0 is not allowed"),
     ("simulate A --precision 5% --runs 10", "give either runs or precision, not both"),
-    ("simulate A --max-runs 10", "max_runs goes with precision"),
+    ("simulate A --max-runs 10", "max_runs needs precision"),
     ("simulate A --save r.parquet", "r.parquet: a file of results must end in .csv or .csv.gz"),
     ("simulate A --save none/r.csv", "none/r.csv: there is no folder none"),
     ("simulate A --plot r.txt", "--plot r.txt is not allowed: it must be a file in a folder"),
@@ -284,7 +284,9 @@ def test_ctrl_c_prints_what_is_done_and_how_to_go_on(tmp_path: Path, as_json: li
         out = process.stdout.read()
     os.close(mine)
     assert process.returncode == 130
-    assert re.search(r"note: stopped with [\d,]+ runs finished; run the same again with", seen)
+    assert re.search(
+        r"stopped with [\d,]+ runs finished; to continue, run the same again with", seen
+    )
     assert "Traceback" not in seen
     if as_json:
         assert json.loads(out)["policies"][0]["runs"] > 0

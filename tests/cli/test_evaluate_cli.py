@@ -91,7 +91,7 @@ def test_a_visit_ends_before_a_step_that_is_not_known(log: Log) -> None:
         evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="refuse", max_steps=3)
     found = evaluate({**log, "reward": spoiled}, sj.policies.FixedArm(0), bad="skip", max_steps=3)
     assert found.cut == 50 and found.visits == 1_200 and found.reading is not None
-    assert "50 visits are cut short before a step of which not all is known" in found.reading.notes
+    assert "50 visits are cut short before an incomplete step" in found.reading.notes
 
 
 def test_propensities_that_are_missing_are_refused_or_end_visits(log: Log) -> None:

@@ -56,7 +56,7 @@ def test_the_extra_for_serving_brings_what_its_first_commands_need() -> None:
 
 
 def test_a_reward_before_the_first_choice_says_what_to_do() -> None:
-    sentence = "has no step yet that a reward could be for: let it choose an arm first"
+    sentence = "has no step yet for a reward: choose an arm first"
     with sj.Experiment("e", ["a", "b"], compiled=False) as shorts:
         visit = shorts.visit()
         for attempt in (visit.choose, visit.reward, visit.end):

@@ -74,7 +74,7 @@ def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ("A", "unless b is above 2"),
         ("ema-100", "it must have finitely many states"),
         ("B --pulls 5000", "it takes 667 GB of memory"),
-        ("B --arms 9 -p UCB", "--policy goes with two or three arms"),
+        ("B --arms 9 -p UCB", "--policy needs two or three arms"),
         ("B -p Nobody", "policy 'Nobody' is not known"),
         ("B --visits 0", "visits = 0.0 is not allowed"),
         ("B --pulls 5 -p UCB --runs 1", "runs = 1 is not allowed"),

@@ -27,13 +27,26 @@ RETIRED = {
     r"temper": "effect on leaving of a user",
     r"weighted replay|normalised replay|robust replay": "PDIS, SN-PDIS, DR",
     r"safe IMED|safe Thompson": "gated",
-    r"(rewards?|steps?|visits?) a (visit|day|second|run|minute)": "per visit, per day",
+    r"(rewards?|steps?|visits?|calls?|requests?|runs|times|one) a (visit|day|second|run|minute)": (
+        "per visit, per day"
+    ),
+    r"one a processor": "one per processor",
+    r"at (every|all|each) looks?": "at all times, or always valid",
+    r"with (spaces|commas) between": "separated by spaces, by commas",
+    r"(goes|go|going) on from (here|there)": "continues from here",
+    r"as nobody's": "without a user",
+    r"for want of": "because it is missing",
+    r"whose it is|whose they are": "its user, or its owner",
     r"(?<=[\s(\[])\.\d+(?!\d*(rem|em|px))": "0.82, with its zero",
 }
 """Patterns of whole words, and what to write instead (REVIEW's and DESIGN's words)."""
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
-SHIPPED = [*sorted(ROOT.glob("src/sojourn/**/*.html")), *sorted(ROOT.glob("src/sojourn/**/*.md"))]
+SHIPPED = [
+    page
+    for kind in ("html", "md", "toml")
+    for page in sorted(ROOT.glob(f"src/sojourn/**/*.{kind}"))
+]
 MODULES = sorted(ROOT.glob("src/sojourn/**/*.py"))
 
 

@@ -398,7 +398,7 @@ def test_bad_players() -> None:
         "seed = -1"
     )
     assert refused(lambda: gym.play_many(gym.VisitsEnv(B, 2), [sj.policies.UCB()], 1)) == (
-        "players are 1, but the environments are 2"
+        "there are 2 environments, so give as many players, not 1"
     )
     assert refused(
         lambda: gym.play(gymnasium.make("Pendulum-v1"), sj.policies.UCB(), 1)

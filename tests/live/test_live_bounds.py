@@ -37,7 +37,7 @@ TOO_MUCH = (
         lambda: Settings(policy=sj.policies.UCB(), user=Chain([[0, 1]] * 65, [[0, 0]] * 65)),
         "65 is not",
     ),
-    (lambda: Settings(policy=nested(DEEPEST)), "more than 3 within each other"),
+    (lambda: Settings(policy=nested(DEEPEST)), "nests more than 3 policies"),
 )
 
 

@@ -45,8 +45,8 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
         for candidates, match in (
             (["x", "b"], "candidates = 'x' is not allowed: there is no such arm in 'news'"),
             (["b", "b"], "candidates has the name 'b' twice"),
-            ([], "none of them is an arm in use"),
-            (["c"], "none of them is an arm in use"),
+            ([], "none of them is an active arm"),
+            (["c"], "none of them is an active arm"),
             ("b", "candidates = 'b' is not allowed: give a list of names"),
         ):
             with pytest.raises(ValueError, match=match):

@@ -43,7 +43,10 @@ def test_a_change_is_told_in_words(tmp_path: Path) -> None:
         )
         traffic(news, clock, 6, 0.8, 0.2, rng)
         assert drift(store, "news").changed == []
-        assert str(drift(store, "news")) == "Nothing has changed: 6 means over time were looked at."
+        assert (
+            str(drift(store, "news"))
+            == "Nothing has changed in the 6 means over time that are watched."
+        )
         traffic(news, clock, 6, 0.3, 0.2, rng)
         found = drift(store, "news")
         (changed,) = found.changed

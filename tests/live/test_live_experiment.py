@@ -177,7 +177,7 @@ def test_the_first_of_reward_next_end_and_timeout_resolves(journal: Journal, clo
 def test_rewards_again_late_and_contradictory(journal: Journal) -> None:
     experiment = experiment_of(journal)
     visit = experiment.visit()
-    with pytest.raises(NotFound, match="has no step yet that a reward could be for: let it choose"):
+    with pytest.raises(NotFound, match="has no step yet for a reward: choose an arm first"):
         visit.reward(1)
     visit.choose()
     assert [visit.reward(True), visit.reward(1.0), visit.reward(1, step=1)] == [
@@ -197,7 +197,7 @@ def test_rewards_again_late_and_contradictory(journal: Journal) -> None:
     counts = experiment.counts()
     assert counts["late", 0, 0, 0] == 2
     assert experiment.memory.successes.sum() == 1
-    with pytest.raises(Ended, match="is over \\(left\\): open another one"):
+    with pytest.raises(Ended, match="has ended \\(left\\): open another one"):
         visit.choose()
     assert folded(experiment)
 

@@ -153,7 +153,7 @@ def test_the_next_item_is_worth_what_it_is(known: Any) -> None:
         assert measured.difference.value == pytest.approx(shadow.value - measured.logged.value)
     assert seen.weight.low < 1.0 < seen.weight.high
     assert seen.verdict == "ready to ramp" and "rewards per departure" in seen.reason
-    assert "not the value of whole visits" in str(seen)
+    assert "not about whole visits" in str(seen)
 
 
 def test_it_looks_at_whole_visits_of_late(known: Any) -> None:

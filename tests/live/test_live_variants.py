@@ -182,7 +182,7 @@ def test_plans() -> None:
         with pytest.raises(ValueError, match=match):
             plan.ramped(wrong, at=2.0)
     for shares, holdout, match in (
-        ({"old": 0.5, "new": 0.4}, "old", "they add up to 0.9, and not to 1"),
+        ({"old": 0.5, "new": 0.4}, "old", "they add up to 0.9, not to 1"),
         ({"old": 1.0}, "old", "it has 1 of them, and must have 2 to 10"),
         ({"old": 0.5, "new": 0.5}, "none", "holdout = 'none' is not allowed"),
         ({"old": 0.5, "": 0.5}, "old", "variant = '' is not allowed"),
@@ -285,7 +285,7 @@ def test_an_experiment_has_at_least_one_branch() -> None:
     with split() as both:
         assert [branch.name for branch in both.variants.values()] == ["shorts:old", "shorts:new"]
         for ask in (lambda: both.policy, lambda: both.memory, both.counts, lambda: both.branch):
-            with pytest.raises(InputError, match="'shorts' has variants: ask one of old, new"):
+            with pytest.raises(InputError, match="'shorts' has variants: use one of old, new"):
                 ask()
         both.add_arm("d")
         both.retire_arm("a")

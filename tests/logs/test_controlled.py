@@ -189,7 +189,7 @@ def test_the_fitted_problem_leaves_by_arm_where_the_log_does(clickbait: Fit) -> 
         n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]], means=[0.8, 0.2]
     )
     with pytest.raises(
-        ValueError, match="by_arm = True is not allowed: totals say nothing of arms"
+        ValueError, match="by_arm = True is not allowed: totals have no departures by arm"
     ):
         totals.problem(by_arm=True)
 

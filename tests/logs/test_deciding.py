@@ -204,7 +204,7 @@ def test_a_run_may_lose_by_luck_of_what_gains_on_average() -> None:
     only = best.outcomes[0]
     assert only.gain == Interval(1.0, -0.5, 2.0) and only.average.low > 0.0 and not only.loses
     assert only.worst == UNLUCKY and only.worst_gain.value == -0.5
-    assert "as badly as 1 time in 40) it gains -0.5." in best.verdict
+    assert "as bad as in 1 of 40 runs) it gains -0.5." in best.verdict
     assert chosen(lucky, {KL: 1.0}).policy is None, "it is not luck, but what the log leaves open"
 
 
@@ -255,7 +255,7 @@ def test_advice_says_what_to_run_and_what_to_expect(advice: Advice) -> None:
         assert sum(outcome.shares.values()) == pytest.approx(1.0)
     text = str(advice)
     assert text.startswith("decision: Run Learned IMED. Over 400 visits expect ")
-    assert "what a run of 400 visits gains in 95 of 100 cases" in " ".join(text.split())
+    assert "the gain of a run of 400 visits in 95 of 100 cases" in " ".join(text.split())
     assert "* Learned IMED" in text and max(map(len, text.splitlines())) <= 100
     plain = json.loads(json.dumps(advice.to_dict()))
     assert [o["policy"]["label"] for o in plain["outcomes"]] == [o.name for o in advice.outcomes]

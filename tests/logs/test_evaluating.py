@@ -383,7 +383,7 @@ def refusals() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (LOG, TARGET, {"arm": "item"}, "arm = 'item' is not a column: there are user"),
         (with_columns(LOG, reward=LOG["reward"] / 2), TARGET, {}, "the frame has "),
         (with_columns(LOG, arm=LOG["arm"][1:]), TARGET, {}, "the frame cannot be read: "),
-        (EARLY, TARGET, {"bad": "skip"}, "the log is not allowed: it has no step of which all is"),
+        (EARLY, TARGET, {"bad": "skip"}, "the log is not allowed: it has no complete step"),
         (7, TARGET, {}, "source = int is not allowed: "),
         (with_columns(LOG, arm=LOG["arm"] * 0), TARGET, {}, "chances is not allowed: it has 2 col"),
         (ONE_ARM, sj.policies.FixedArm(1), BOTH, "there is no overlap: the policy plays arm '1' "),

@@ -128,9 +128,9 @@ def test_where_rewards_do_not_matter_no_curve_is_believed(name: str) -> None:
         assert len(ema.shuffled) == (38 if ema.above_noise else 0)
         assert np.isnan(ema.low).all() != ema.believed, "a band where there is a curve"
     fit = replace(Fit.from_totals(twin(world.log(800, 200, 1))), ema=found[1])
-    with pytest.raises(ValueError, match="tells no better who leaves than a count of steps does"):
+    with pytest.raises(ValueError, match="predicts departures no better than a count of steps"):
         fit.problem("ema")
-    assert "is no better than a count of steps" in str(fit)
+    assert "predicts departures no better than a count of steps" in str(fit)
     how = "rewards put in random order" if found[1].above_noise else "no more than noise would"
     assert how in " ".join(str(fit).split())
 

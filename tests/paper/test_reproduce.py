@@ -216,7 +216,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=300)[1]
     assert child.returncode == 130, said
-    assert "the same command goes on from here" in said
+    assert "the same command continues from here" in said
     assert not (tmp_path / "report.html").exists()
     kept = stored(tmp_path)
     assert 0 < kept < 12
@@ -331,7 +331,7 @@ def test_ctrl_c_ends_with_130(
     with pytest.raises(typer.Exit) as end:
         reproduce_command(["c"], out=tmp_path)
     assert end.value.exit_code == 130
-    assert "goes on from here" in capsys.readouterr().err
+    assert "continues from here" in capsys.readouterr().err
 
 
 def test_without_a_terminal_progress_is_lines(

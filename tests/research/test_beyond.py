@@ -275,7 +275,7 @@ def test_the_command(
     monkeypatch.setattr(Trial, "run", stop)
     assert main(["beyond", "--out", str(tmp_path)]) == 130
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "note: stopped; the same command goes on from here"
+    assert said[-1] == "note: stopped; the same command continues from here"
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,8 @@ def test_out_must_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "file").write_text("")
     assert main(["beyond", "--out", str(tmp_path / "file")]) == 2
     assert (
-        "it must be a folder that can be made and written (file exists)" in capsys.readouterr().err
+        "it must be a folder that can be created and written (file exists)"
+        in capsys.readouterr().err
     )
 
 

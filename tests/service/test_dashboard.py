@@ -310,7 +310,7 @@ def test_in_the_shadow(tab: Tab, server: Server) -> None:
     found = server.call("GET", "/v1/experiments/feed:old/shadow")[1]
     shown = page.inner_text("#panel-shadow")
     assert f"Ready to ramp: {found['reason']}." in shown and found["match"]["value"] == 1.0
-    assert f"The same as yours at 100 % of {found['steps']} steps" in shown
+    assert f"It agrees with yours at 100 % of {found['steps']} steps" in shown
     rows_of = page.locator("#panel-shadow tbody tr").all_inner_texts()
     assert [row.split("\t")[0] for row in rows_of] == list(MEASURES.values())
 

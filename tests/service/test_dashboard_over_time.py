@@ -51,7 +51,7 @@ def test_a_change_in_words_and_in_the_table() -> None:
 
 
 def test_nothing_and_too_little() -> None:
-    assert "Nothing has changed, by 3 means over time" in panel(found(60, falls=60))
+    assert "Nothing has changed in 3 means over time" in panel(found(60, falls=60))
     assert "Too early to say" in panel(found(3)) and "Nothing to show yet" in panel(found(0))
 
 

@@ -126,7 +126,7 @@ def test_workers_and_a_database_that_hangs(server: str) -> None:
                 assert service.call("GET", "/healthz")[0] == 200
                 assert service.call("GET", "/readyz")[0] == 503
             assert service.process.poll() is None
-        wait_until(lambda: "the store is there" in service.lines)
+        wait_until(lambda: "the store is open now" in service.lines)
         for n in range(6):
             path, body = f"{VISITS}/v{n}/decisions", {"opening": {}, "request": "r"}
             wait_until(lambda path=path, body=body: service.call("POST", path, body)[0] == 200)

@@ -89,7 +89,7 @@ def test_the_service_archives_what_is_old(
 
 
 def test_options_of_the_archive(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--keep-days 30 needs a folder for what is older"):
+    with pytest.raises(ValueError, match="--keep-days 30 needs a folder for older visits"):
         Options(keep_days=30)
     with pytest.raises(ValueError, match="--keep-days"):
         Options(keep_days=-1, archive=tmp_path)
@@ -111,27 +111,27 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         }.items():
             assert main(words) == 2
             error = capsys.readouterr().err
-            assert error == f"error: the file is in use by a server: ask it, by {instead}\n"
+            assert error == f"error: a server is using the file: use {instead}\n"
     assert main(["store", "archive", live, "--to", live, "--older-than", "0"]) == 2
     assert f"{live} cannot be used (" in capsys.readouterr().err
     assert main(["store", "archive", live, "--to", to, "--older-than", "0", "--shrink"]) == 0
     assert capsys.readouterr().out.split()[4:] == ["news", "4", "16", "1"]
     for words in (["store", "verify", live], ["store", "verify", live, "--archive", to]):
         assert main(words) == 0
-        assert "1 experiment: all sums are those of the events" in capsys.readouterr().out
+        assert "1 experiment: all sums agree with the events" in capsys.readouterr().out
     steps = str(tmp_path / "steps.csv")
     assert main(["store", "export", live, "news", steps, "--archive", to]) == 0
     assert "4 steps of news" in capsys.readouterr().out
     assert main(["store", "erase", live, "u1"]) == 0
-    assert "give its folder, --archive" in capsys.readouterr().err
+    assert "give its folder with --archive" in capsys.readouterr().err
     assert main(["store", "erase", live, "u1", "--archive", to, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"visits": 0, "archived": 2}
     assert main(["store", "drop", live, "news"]) == 2
-    assert "add --yes if you mean it" in capsys.readouterr().err
+    assert "add --yes to confirm" in capsys.readouterr().err
     assert main(["store", "drop", live, "news", "--yes", "--archive", to]) == 0
     assert not list((tmp_path / "archive").rglob("*.parquet"))
     said = capsys.readouterr().out
-    assert said == "news: dropped\nfiles of its archive that were deleted: 1\n"
+    assert said == "news: dropped\narchive files deleted: 1\n"
     assert main(["store", "audit", live, "--json"]) == 0
     assert [edit["what"] for edit in json.loads(capsys.readouterr().out)] == [
         "dropped", "erased a user", "erased a user", "created",
@@ -146,7 +146,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["store", "archive", live, "nothing"], "there is no experiment 'nothing' in the store"),
         (["store", "archive", live, "--older-than", "-1"], "--older-than -1 is not allowed"),
         (["store", "archive", str(tmp_path / "none.db")], "there is no file"),
-        (["store", "audit", live, "a", "b"], "2 words are given, and wanted is one experiment"),
+        (["store", "audit", live, "a", "b"], "expected one experiment or none, but got 2"),
         (["store", "audit", live, "--last", "0"], "--last 0 is not allowed"),
     ):
         assert main(words) == (1 if "no experiment" in sentence else 2)

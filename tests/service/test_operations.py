@@ -93,7 +93,7 @@ def test_verify(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert main(["store", "verify", str(served)]) == 0
-    assert capsys.readouterr().out == "1 experiment: all sums are those of the events\n"
+    assert capsys.readouterr().out == "1 experiment: all sums agree with the events\n"
     assert main(["store", "verify", f"sqlite:///{served}", "shorts", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"experiments": ["shorts"], "wrong": []}
     monkeypatch.setenv("SOJOURN_STORE", str(served))
@@ -126,10 +126,10 @@ def test_verify(
         (["store", "verify", "missing.db"], "there is no file missing.db"),
         (
             ["store", "export", "x.db", "shorts"],
-            "2 words are given, and wanted are STORE, EXPERIMENT, FILE",
+            "expected STORE, EXPERIMENT, FILE, but got 2 arguments",
         ),
         (["store", "export", "{served}", "shorts", "steps.txt"], "it must end in .csv or .parquet"),
-        (["store", "backup", "{served}", "{served}"], "it is there already, give a new name"),
+        (["store", "backup", "{served}", "{served}"], "it exists already, give a new name"),
         (
             ["store", "backup", "postgresql://me:secret@host/db", "x.dump"],
             "use pg_dump --format=custom",
@@ -303,7 +303,7 @@ def test_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Experiment("news", ["a", "b, c"], sj.policies.UCB(), store=url, compiled=False):
         assert main(["store", "warm-start", str(live), "news", str(counts)]) == 2
         assert (
-            "the file is in use by a server: ask it, by PUT /v1/experiments/news/prior"
+            "a server is using the file: use PUT /v1/experiments/news/prior"
             in capsys.readouterr().err
         )
     assert main(["store", "warm-start", str(live), "news", str(counts), "--json"]) == 0

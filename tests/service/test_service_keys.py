@@ -215,7 +215,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["new", str(file), "--role", "king"], "--role = 'king' is not allowed: it must be one of"),
         (
             ["new", str(file), "--role", "operator", "--experiment", "a"],
-            "role = 'operator' is not allowed for a: an operator is for all experiments, '*'",
+            "role = 'operator' is not allowed for a: an operator has all experiments, '*'",
         ),
         (["list", str(tmp_path / "none.json")], "cannot be read"),
         (["new", str(tmp_path / "no" / "k.json"), "--experiment", "a"], "cannot be written"),
@@ -228,7 +228,7 @@ def test_keys_are_needed_unless_only_this_machine_can_call(tmp_path: Path) -> No
     for host in ("127.0.0.1", "127.8.9.1", "localhost", "::1"):
         assert Options(host=host).local
     for host in ("0.0.0.0", "192.168.1.2", "::", "www.example.com", ""):
-        with pytest.raises(ValueError, match="takes keys: make a file of them with sojourn keys"):
+        with pytest.raises(ValueError, match="needs keys: create a file of them with sojourn keys"):
             Options(host=host)
         assert not Options(host=host, keys=tmp_path / "keys.json").local
     with pytest.raises(ValueError, match=r"none.json cannot be read"):

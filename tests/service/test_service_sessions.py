@@ -87,7 +87,7 @@ def test_a_key_that_may_not_read_cannot_sign_in(
     http.app.state.keyring._due = 0.0
     answer = sign_in(http, token)
     assert answer.status_code == 403 and "set-cookie" not in answer.headers
-    assert "This key has the role decide: it is not for reading." in answer.text
+    assert "This key has the role decide: it cannot read." in answer.text
 
 
 def test_forged_sessions(tmp_path: Path) -> None:

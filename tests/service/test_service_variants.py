@@ -84,7 +84,7 @@ def test_what_is_not_for_it(http: Caller) -> None:
     """Calls for one experiment name the variants; those for variants, that there are none."""
     for method, path in (("GET", ""), ("GET", "/insight"), ("PUT", "/arms/c"), ("PUT", "/prior")):
         status, wrong = said(http, method, SHORTS + path, {"arms": {}} if path == "/prior" else {})
-        assert status == 409 and "ask for one of shorts:old, shorts:new" in wrong["detail"]
+        assert status == 409 and "use one of shorts:old, shorts:new" in wrong["detail"]
     assert said(http, "PUT", SHORTS, {"arms": ["a"]})[0] == 409
     assert said(http, "GET", f"{SHORTS}/ranking") == (200, {"arms": ["a", "b"]})
     status, wrong = said(http, "GET", f"{SHORTS}:old/comparison")

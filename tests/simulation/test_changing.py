@@ -169,10 +169,10 @@ def test_gradual_change_is_for_arms_of_one_user() -> None:
 
 
 def test_values_are_those_of_a_phase() -> None:
-    with pytest.raises(sj.InputError, match="ask one of its phases"):
+    with pytest.raises(sj.InputError, match="use one of its phases"):
         PROBLEM.value()
     for ask in (sj.theory.summary, sj.theory.case, sj.recommend):
-        with pytest.raises(sj.InputError, match="ask one of its phases"):
+        with pytest.raises(sj.InputError, match="use one of its phases"):
             ask(PROBLEM)
     assert sj.theory.bounds(PROBLEM) == ()
     assert PROBLEM._repr_html_().count("<table") == 3

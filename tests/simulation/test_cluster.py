@@ -131,7 +131,7 @@ def test_ctrl_c_and_a_store(client: distributed.Client, tmp_path: Path) -> None:
 
 
 def test_workers_with_other_code_are_refused() -> None:
-    with pytest.raises(ValueError, match="the workers have other versions of sojourn or numba"):
+    with pytest.raises(ValueError, match="the workers and this process differ in the version"):
         compute_remotely(b"", "another digest", 0, 8)
 
 

@@ -237,7 +237,7 @@ def test_to_dict_has_what_programs_need() -> None:
         ({"runs": None, "precision": ""}, "precision = '' is not allowed"),
         ({"runs": None, "precision": "0%"}, "precision = '0%' is not allowed"),
         ({"runs": None, "precision": 5, "max_runs": 1}, "max_runs = 1 is not allowed"),
-        ({"max_runs": 50}, "max_runs goes with precision"),
+        ({"max_runs": 50}, "max_runs needs precision"),
         ({"first_run": -1}, "first_run = -1 is not allowed"),
         ({"workers": 0}, "workers = 0 is not allowed"),
         ({"client": "tcp://"}, "client = 'tcp://' is not allowed: it must be a dask.distributed"),
@@ -416,7 +416,7 @@ def test_ctrl_c_raises_with_what_is_done(small_chunks: None) -> None:
 
     arguments: dict[str, Any] = {"visits": 20, "seed": 4}
     with pytest.raises(
-        Interrupted, match="runs finished; to be able to go on another time"
+        Interrupted, match="runs finished; to be able to continue another time"
     ) as stop:
         sj.simulate(
             SETTINGS["B"],

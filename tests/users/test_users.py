@@ -247,7 +247,7 @@ def test_a_named_model_that_leaves_has_files_and_an_environment(model: str) -> N
     if not hasattr(cls, "leave_probability"):
         with pytest.raises(ValueError, match="it must be one of two-state, ema, chain"):
             problem_files.from_dict({"means": [0.9, 0.8], "user": {"model": model}})
-        with pytest.raises(ValueError, match="says nothing of leaving"):
+        with pytest.raises(ValueError, match="it has no leave probabilities"):
             sj.Problem(
                 [0.9, 0.8],
                 cls.from_settings(**({"theta": 0.5} if problem_files.keys_of(cls) else {})),

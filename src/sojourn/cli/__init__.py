@@ -1,4 +1,4 @@
-"""The command `sojourn`: one module a command, thin layers over functions that know no terminal."""
+"""The command `sojourn`: one module per command, each a thin layer over the library."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""What commands have in common: options, and what words such as `log:24` stand for."""
+"""What commands share: options, and how values such as `log:24` are parsed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def option(help_: str, *names: str, **more: Any) -> Any:
-    """An option of a command; its name is that of the parameter unless names are given."""
+    """An option of a command, named after its parameter unless names are given."""
     return typer.Option(*names, help=help_, **more)
 
 
@@ -24,14 +24,14 @@ Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
 
 LOG, LIVE, MODEL, OPERATE = PANELS = ("Your log", "Live", "Simulate and theory", "Operate")
-"""What help shows together."""
+"""The panels of `sojourn --help`."""
 
 Command = Callable[..., None]
 Register = Callable[[Command], Command]
 
 
 class Declared(NamedTuple):
-    """A command, or a group of them, and where help shows it."""
+    """A command or a group of commands, and its panel in the help."""
 
     panel: str
     name: str
@@ -40,7 +40,7 @@ class Declared(NamedTuple):
 
 
 DECLARED: list[Declared] = []
-"""All commands. A module that declares one is found by `main`; nothing else has to name it."""
+"""All commands. `main` finds the modules that declare them; nothing else has to name them."""
 
 
 def command(panel: str, name: str, example: str) -> Register:
@@ -54,16 +54,16 @@ def command(panel: str, name: str, example: str) -> Register:
 
 
 def group(panel: str, name: str, help_: str, example: str) -> Callable[[str, str], Register]:
-    """Declare a group of commands; what it returns declares each of them."""
+    """Declare a group of commands; the result declares each command in it."""
     app = typer.Typer(help=help_, epilog=f"Example: {example}", no_args_is_help=True)
     DECLARED.append(Declared(panel, name, app, example))
     return lambda name, example: app.command(name, epilog=f"Example: {example}")
 
 
 def with_options(name: str, make: Callable[..., Any], **settings: Any) -> Register:
-    """Give a command the options of `make` in place of its parameter `name`, and there the result.
+    """Replace a command's parameter `name` by the options of `make`, and pass the result of `make`.
 
-    Keyword-only parameters of `make` are no options, but come from `settings`.
+    Keyword-only parameters of `make` are not options; they come from `settings`.
     """
     options = {o.name: o for o in signature(make).parameters.values() if o.kind != o.KEYWORD_ONLY}
 
@@ -83,7 +83,7 @@ def with_options(name: str, make: Callable[..., Any], **settings: Any) -> Regist
 
 
 class Typed(NamedTuple):
-    """How the command line takes a type of field: its own type, and what becomes of its value."""
+    """How the command line takes a type of field: its own type, and how the value is converted."""
 
     kind: Any
     read: Callable[[Any], Any] = lambda value: value
@@ -96,10 +96,10 @@ def options_of(
     types: Mapping[Any, Typed] | None = None,
     variables: bool = False,
 ) -> Callable[..., T]:
-    """`make` with an option for each field of a dataclass that is described, for `with_options`.
+    """`make`, for `with_options`, with an option for each described field of a dataclass.
 
-    `types` are those that the command line does not have. With `variables` the environment may give
-    an option as well.
+    `types` has the types that the command line lacks. With `variables`, environment variables can
+    set options too.
     """
     hints, known = get_type_hints(cls), types or {}
     readers, parameters = dict[str, Callable[[Any], Any]](), list[Parameter]()
@@ -126,7 +126,7 @@ def options_of(
 
 
 def parsed(name: str, text: str, read: Callable[[str], T], allowed: str) -> T:
-    """What the text of an option stands for; InputError if it cannot be read.
+    """Parse the text of an option; InputError if that fails.
 
     >>> parsed("--means", "0.9;0.8", lambda text: float(text), "a number")
     Traceback (most recent call last):
@@ -139,12 +139,12 @@ def parsed(name: str, text: str, read: Callable[[str], T], allowed: str) -> T:
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers with commas between."""
+    """Numbers separated by commas."""
     return [float(word) for word in text.split(",")]
 
 
 def find_checkpoints(text: str | None) -> int | str | list[int] | None:
-    """What `24`, `log:24`, `linear:50` or `1,10,100` stands for.
+    """Parse `24`, `log:24`, `linear:50` or `1,10,100`.
 
     >>> find_checkpoints("24"), find_checkpoints("linear:50"), find_checkpoints("1,10,100")
     (24, 'linear:50', [1, 10, 100])
@@ -157,7 +157,7 @@ def find_checkpoints(text: str | None) -> int | str | list[int] | None:
 
 
 def number_or_text(text: str | None) -> float | str | None:
-    """A number where the text is one: of `8.73`, `5%` or `8.73 else 5%` the first.
+    """The number if the text is one, as in `8.73`; else the text, as in `5%` or `8.73 else 5%`.
 
     >>> number_or_text("8.73"), number_or_text("5%")
     (8.73, '5%')

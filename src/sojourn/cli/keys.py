@@ -26,22 +26,22 @@ def new_command(
     file: File,
     experiment: Annotated[
         list[str] | None,
-        option("An experiment it is for; '*': all. Repeat for more.", metavar="NAME"),
+        option("An experiment it may use; '*': all. Repeat for more.", metavar="NAME"),
     ] = None,
     role: Annotated[
         str,
         option(
-            "decide: visits only, for front ends; read: look only; owner: everything of its "
-            "experiments; operator: everything, for all experiments.",
+            "decide: visits only, for front ends; read: reading only; owner: everything in its "
+            "experiments; operator: everything in all experiments.",
             metavar="decide|read|owner|operator",
         ),
     ] = "owner",
     expires: Annotated[
-        float | None, option("For how many days; default: for ever.", metavar="DAYS")
+        float | None, option("Days until it expires; default: never.", metavar="DAYS")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. It is printed once and kept nowhere; the file has its hash."""
+    """Create a key. It is printed once; the file stores only its hash."""
     from ..service.auth import keys
 
     validation.one_of("--role", role, keys.ROLES)
@@ -57,7 +57,7 @@ def new_command(
 
 @command("list", "sojourn keys list keys.json")
 def list_command(file: File, as_json: AsJson = False) -> None:
-    """The keys of a file: their ids, roles, experiments, and when they expire."""
+    """List the keys in a file: id, role, experiments and expiry."""
     from ..service.auth import keys
 
     found = list(keys.read(file).values())
@@ -76,7 +76,7 @@ def list_command(file: File, as_json: AsJson = False) -> None:
 def revoke_command(
     file: File, id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]
 ) -> None:
-    """Take a key out of the file; a running service notices within a second."""
+    """Remove a key from the file; a running service notices within a second."""
     from ..service.auth import keys
 
     keys.revoke(file, id)

@@ -50,10 +50,10 @@ def fit_command(
     spec: LogSpec,
     ema: Annotated[bool, option("Fit the moving-average user too.")] = True,
     try_threshold: Annotated[
-        list[float] | None, option("Also the case with this threshold. Repeat for more.")
+        list[float] | None, option("The case at this threshold too. Repeat for more.")
     ] = None,
     try_gap: Annotated[
-        list[str] | None, option("Also the case with this gap. Repeat for more.", metavar="10min")
+        list[str] | None, option("The case at this gap too. Repeat for more.", metavar="10min")
     ] = None,
     deciding: Annotated[
         bool,
@@ -130,7 +130,7 @@ def evaluate_command(
     ],
     spec: LogSpec,
     max_steps: Annotated[
-        int | None, option("Only the first so many steps of each visit.", metavar="STEPS")
+        int | None, option("Use only this many first steps of each visit.", metavar="STEPS")
     ] = None,
     theta: Annotated[
         float, option("How far a reward moves the state; 1: the state is the last reward.")
@@ -142,9 +142,9 @@ def evaluate_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a policy would have achieved on the log of another one: off-policy evaluation.
+    """Off-policy evaluation: what a policy would have achieved on the log of another one.
 
-    A policy that learns starts from nothing and learns from the log as it goes.
+    A policy that learns starts without data and learns from the log as it goes.
     """
     from ..logs import evaluate, trajectories
     from ..policy_names import find_policy

@@ -1,4 +1,4 @@
-"""The command `sojourn`: its commands, and what becomes of their errors.
+"""The command `sojourn`: its commands, and how their errors are reported.
 
 Bad input ends with exit code 2 and one sentence on standard error, a store that fails with 1;
 a bug of this package ends with a traceback and 70. Results go to standard output,
@@ -24,11 +24,11 @@ from .arguments import DECLARED, PANELS, option
 from .output import FAILED, OUR_BUG, STOPPED, complain, warnings_as_notes
 
 FIRST = ("logs", "serve", "simulate", "theory")
-"""Modules whose commands help shows before others of the same panel."""
+"""Modules whose commands come first in their panel of the help."""
 
 
 def make_app() -> typer.Typer:
-    """With the commands of every module beside this one."""
+    """The application, with the commands of all modules of this package."""
     modules = (module.name for module in iter_modules(sys.modules[__package__].__path__))
     for name in dict.fromkeys((*FIRST, *modules)):
         import_module(f"{__package__}.{name}")
@@ -48,12 +48,12 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments (those of the process if None); the exit code."""
+    """Run the command with these arguments (None: those of the process); returns the exit code."""
     return run(app, "sojourn", arguments)
 
 
 def run(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
-    """Run an application's command and report its errors; the exit code."""
+    """Run an application's command and report its errors; returns the exit code."""
     try:
         with warnings_as_notes():
             code = app(args=arguments, prog_name=name, standalone_mode=False)
@@ -76,7 +76,7 @@ def run(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> 
 @app.callback(invoke_without_command=True, epilog="Example: sojourn simulate A --runs 200")
 def _root(
     context: typer.Context,
-    version: Annotated[bool, option("Print the version and end.", "--version")] = False,
+    version: Annotated[bool, option("Print the version and exit.", "--version")] = False,
 ) -> None:
     """Bandits whose users may leave: exact theory and simulation."""
     if version:

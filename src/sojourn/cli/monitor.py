@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 command = group(
     LIVE,
     "monitor",
-    "Compare variants, evaluate a policy in the shadow, detect drift.",
+    "Compare variants, evaluate a shadow policy, detect drift.",
     "sojourn monitor compare live.db shorts",
 )
 
 OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
-Alpha = Annotated[float, option("Intervals hold with 1 - alpha, at all times together.")]
+Alpha = Annotated[float, option("Each interval holds at all times with probability 1 - alpha.")]
 Planned = Annotated[float, option("Visits (shadow: users) at which intervals are narrowest.")]
 
 
@@ -26,13 +26,13 @@ def compare_command(
     words: OneExperiment,
     alpha: Alpha = 0.05,
     planned: Planned = 10_000.0,
-    since: Annotated[int, option("Visits opened from this epoch of the shares on.")] = 1,
+    since: Annotated[int, option("Use visits opened since this epoch of the shares.")] = 1,
     over_time: Annotated[
-        bool, option("What the comparison has said over time instead.", "--history")
+        bool, option("Show how the comparison developed over time instead.", "--history")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the variants of an experiment with its holdout: at any time, as often as wanted."""
+    """Compare the variants of an experiment with its holdout, whenever and as often as wanted."""
     from ..live import compare, history
 
     url, experiment = store_and(words, "EXPERIMENT")
@@ -48,14 +48,14 @@ def compare_command(
 def shadow_command(
     words: OneExperiment,
     margin: Annotated[
-        float, option("The share of your rewards per departure that it may earn less.")
+        float, option("Acceptable loss of rewards per departure, as a share of your recommender's.")
     ] = 0.05,
     alpha: Alpha = 0.05,
     planned: Planned = 10_000.0,
-    latest: Annotated[int | None, option("So many of the latest events; default: 100,000.")] = None,
+    latest: Annotated[int | None, option("Latest events to use; default: 100,000.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a policy would have shown where your own recommender decides, and whether to go live."""
+    """Evaluate a shadow policy beside your own recommender, and say whether to go live."""
     from ..live import shadow
     from ..live.monitor.shadow import LATEST
 
@@ -69,10 +69,10 @@ def shadow_command(
 @command("drift", "sojourn monitor drift live.db shorts")
 def drift_command(
     words: OneExperiment,
-    delta: Annotated[float, option("The chance of any false alarm, at all times together.")] = 0.05,
+    delta: Annotated[float, option("Probability of any false alarm at any time.")] = 0.05,
     as_json: AsJson = False,
 ) -> None:
-    """Say what has changed: the mean reward of an arm, or how often users leave."""
+    """Detect changes in the mean reward of an arm, or in how often users leave."""
     from ..live import drift
 
     url, experiment = store_and(words, "EXPERIMENT")

@@ -1,6 +1,6 @@
-"""The problem that the words of a command name, or that its options describe.
+"""The problem that a command's arguments name, or that its options describe.
 
-What these words need is imported when a word is looked up, so that help is quick.
+Imports wait until an argument is parsed, so that help is quick.
 """
 
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..users import User
 
 ARMS = {"means", "rewards"}
-"""The options that say what arms give; the others are about the user."""
+"""The options about rewards; the others are about the user."""
 
 OPTIONS = {"odds": "--log-odds"}
 """Options whose name is not that of the key in a problem file."""
@@ -74,11 +74,11 @@ def find_problem(
     user: AnyUsers = None,
     start: Start = None,
     log_odds: Annotated[
-        str | None, option("Log odds of leaving that every arm adds to the user's.", metavar="2,0")
+        str | None, option("Log odds of leaving that each arm adds to the user's.", metavar="2,0")
     ] = None,
     thresholds: Annotated[
         str | None,
-        option("From where on a reward counts as good, or as of each level.", metavar="0.5"),
+        option("Least reward that counts as good, or that of each level.", metavar="0.5"),
     ] = None,
     stays_first: StaysFirst = False,
     *,
@@ -153,7 +153,7 @@ def find_user(
 def _users(
     q: Sequence[str] | None, theta: float | None, c6: float | None, user: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    """One table for all arms, or one for each."""
+    """One table for all arms, or one for each arm."""
     options = {"q": q or None, "theta": theta, "c6": c6, "user": user or None}
     given = [name for name, value in options.items() if value is not None]
     if q and given == ["q"]:
@@ -173,7 +173,7 @@ def _two_state(text: str) -> dict[str, Any]:
 
 
 def _model_and_settings(text: str) -> dict[str, Any]:
-    """As TOML, a setting a line; numbers may begin with the point."""
+    """As TOML, one setting per line; numbers may begin with the decimal point."""
     model, _, settings = text.partition(":")
     lines = re.sub(r"[\s,]+(?=\w+\s*=)", "\n", settings)
     lines = re.sub(r"(?<![\w.])\.(?=\d)", "0.", lines)
@@ -192,7 +192,7 @@ def _start(name: str, text: str) -> float | list[list[float]]:
 
 
 def _rewards(name: str, text: str) -> list[Any]:
-    """A word for each arm, with spaces between.
+    """A word for each arm, separated by spaces.
 
     >>> _rewards("--rewards", "beta:2,5 0:0.2,1:0.8 0.4")
     [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
@@ -201,7 +201,7 @@ def _rewards(name: str, text: str) -> list[Any]:
         name,
         text,
         lambda text: [_reward(word) for word in text.split()],
-        "a word for every arm, with spaces between: a mean such as 0.4, beta:2,5, values with "
+        "a word for every arm, separated by spaces: a mean such as 0.4, beta:2,5, values with "
         "their chances such as 0:0.2,0.5:0.3,1:0.5, or sample:0.1,0.7",
     )
 
@@ -218,8 +218,8 @@ def _reward(word: str) -> Any:
 
 
 def _numbers(name: str, text: str) -> list[float]:
-    return parsed(name, text, numbers, "numbers with commas between")
+    return parsed(name, text, numbers, "numbers separated by commas")
 
 
 READ: dict[str, Callable[[str, str], Any]] = {"start": _start, "rewards": _rewards}
-"""How options are read that are not just numbers."""
+"""Parsers of options that are not plain numbers."""

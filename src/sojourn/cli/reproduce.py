@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from ..paper.study import Overall, Study
     from ..paper.verdicts import Report
 
-Out = Annotated[Path, option("Where results, pictures and report go.", metavar="DIR")]
+Out = Annotated[Path, option("The folder for results, pictures and report.", metavar="DIR")]
 
 
 class StudyOptions(NamedTuple):
-    """What may be asked of every study."""
+    """The options of every study."""
 
     redraw: Annotated[bool, option("Draw and check saved results; run nothing.", "--redraw")] = (
         False
     )
     page: Annotated[
         Path | None,
-        option("Write the documentation's page too, pictures beside it.", metavar="FILE"),
+        option("Also write the page of the documentation, with its pictures.", metavar="FILE"),
     ] = None
     seed: Seed = 0
     workers: Workers = None
@@ -35,7 +35,7 @@ class StudyOptions(NamedTuple):
 
 
 def by_work(show: Show) -> Callable[["Overall"], None]:
-    """Takes the progress of many pieces of work, with the time left that it has."""
+    """Shows the progress of several pieces of work, with its time left."""
 
     def take(now: "Overall") -> None:
         if now.compiling is None:
@@ -47,7 +47,7 @@ def by_work(show: Show) -> Callable[["Overall"], None]:
 
 
 def precision_of(quick: bool, precision: str | None, best: str) -> str:
-    """What --quick and --precision ask for; `best` is what is not quick."""
+    """The precision that --quick and --precision ask for; `best` is the one that is not quick."""
     from ..paper.trials import QUICK
 
     if quick and precision not in (None, QUICK):
@@ -56,7 +56,7 @@ def precision_of(quick: bool, precision: str | None, best: str) -> str:
 
 
 def every_verdict(report: "Report[Any]", report_file: Path) -> str:
-    """A line for each claim, the counts, and where the report is."""
+    """A line for each claim, the counts, and the path of the report."""
     lines = []
     for found in report.checked:
         section = f"{found.claim.section}: " if found.claim.section else ""
@@ -74,7 +74,7 @@ def conduct(
     """Run a study with these options and print what `say` says of its report."""
     asked = options._asdict()
     as_json = asked.pop("as_json")
-    stopped = "stopped; the same command goes on from here"
+    stopped = "stopped; the same command continues from here"
     with stoppable(stopped), progress(lines=True) as show:
         report = study.conduct(**asked, **more, out=report_file.parent, progress=by_work(show))
     if as_json:
@@ -98,18 +98,18 @@ def reproduce_command(
     ] = None,
     out: Out = Path("reproduction"),
     list_names: Annotated[
-        bool, option("Print the names of the figures and end.", "--list")
+        bool, option("Print the names of the figures and exit.", "--list")
     ] = False,
     verdicts: Annotated[
-        bool, option("Print every claim with its verdict, not a digest.", "--verdicts")
+        bool, option("Print every claim with its verdict, not a summary.", "--verdicts")
     ] = False,
     *,
     options: StudyOptions,
 ) -> None:
-    """Every figure and claim of the paper, as a report with verdicts.
+    """Reproduce every figure and claim of the paper, as a report with verdicts.
 
-    Finished work is kept in the folder: after Ctrl-C the same command goes on from there. The
-    first run on a machine also compiles, which takes some minutes once.
+    Finished work is kept in the folder: after Ctrl-C the same command continues from there. The
+    first run on a machine also compiles, which takes a few minutes once.
     """
     from ..paper.report import digest
     from ..paper.reproduce import reproduction
@@ -119,7 +119,7 @@ def reproduce_command(
         return
     wanted = precision_of(quick, precision, "paper")
     if not options.redraw:
-        note("the first run on a machine also compiles, which takes some minutes once")
+        note("the first run on a machine also compiles, which takes a few minutes once")
     say = every_verdict if verdicts else digest
     study = reproduction(names or ())
     conduct(study, out / "report.html", options, say, precision=wanted)

@@ -31,7 +31,7 @@ def serve_command(
         ),
     ] = False,
 ) -> None:
-    """Serve decisions over HTTP, with a dashboard; nothing has to be configured."""
+    """Serve decisions over HTTP, with a dashboard; no configuration is needed."""
     require("serving", "serve", *NEEDED)
     from ..service.server import run
 
@@ -45,7 +45,7 @@ def serve_command(
 
 
 def _with_variables(context: typer.Context, sentence: str) -> str:
-    """A sentence about options, which names the variable of those that the environment gave."""
+    """A sentence about options, with the variable of each option that the environment set."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if source is not None and source.name == "ENVIRONMENT":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TWO_STATE = ("UCB", "ULCB", "KLUCB", "KLULCB", "QLearning", "UCBQLearning")
 GENERAL = ("UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB")
-"""The policies that the paper compares, for users with two states and with a whole interval."""
+"""The policies that the paper compares, for users with two states and with an interval of them."""
 
 BESIDE = (
     "beside it the\npaper's bounds, a slope times log K for K visits, up to terms of lower order: "
@@ -57,13 +57,12 @@ def simulate_command(
     precision: Annotated[
         str | None,
         option(
-            "Instead of --runs: as many as it takes for the 95 % half-width of the regret to "
-            "be this small: a number, a share of the regret, or a share where the number is "
-            "out of reach.",
+            "Instead of --runs: run until the 95 % half-width of the regret is this small: a "
+            "number, a share of the regret, or a share where the number is out of reach.",
             metavar="8.73|5%|'8.73 else 5%'",
         ),
     ] = None,
-    max_runs: Annotated[int | None, option("With --precision: no more; default: 100000.")] = None,
+    max_runs: Annotated[int | None, option("With --precision: most runs; default: 100000.")] = None,
     seed: Seed = 0,
     workers: Workers = None,
     checkpoints: Annotated[
@@ -75,10 +74,7 @@ def simulate_command(
     ] = None,
     store: Annotated[
         Path | None,
-        option(
-            "Keep finished work in this file (SQLite), and take from it what is there.",
-            metavar="FILE",
-        ),
+        option("Keep finished work in this SQLite file, and reuse what it has.", metavar="FILE"),
     ] = None,
     save: Annotated[
         Path | None, option("Write the result as .csv or .csv.gz.", metavar="FILE")
@@ -88,9 +84,9 @@ def simulate_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Regret of policies on a problem, with 95 % intervals and the theory beside it.
+    """Simulate policies on a problem: regret with 95 % intervals, beside the theory.
 
-    Ctrl-C prints what is done so far; with --store the same command goes on from there.
+    Ctrl-C prints what is done so far; with --store the same command continues from there.
     """
     from ..simulation import Interrupted, simulate
 
@@ -132,12 +128,12 @@ def recommend_command(
         bool, option("The problem is known exactly: take its best policy.", "--known-problem")
     ] = False,
     precision: Annotated[
-        str, option("The 95 % half-width of regrets to simulate to.", metavar="5%")
+        str, option("Simulate until the 95 % half-width of regrets is this small.", metavar="5%")
     ] = "5%",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """The policy to run on a problem, why, and what it gains over the current one and KL-UCB."""
+    """Recommend a policy for a problem: why, and its gain over the current one and KL-UCB."""
     from ..recommendation import recommend
 
     advice = recommend(
@@ -168,7 +164,7 @@ def _print(result: "Result", as_json: bool) -> None:
 
 
 def _check_outputs(save: Path | None, plot: Path | None) -> None:
-    """Refuse, before any work, what could not be written after it."""
+    """Refuse output files that could not be written, before any work."""
     from ..simulation.saved import check_path
 
     if save is not None:

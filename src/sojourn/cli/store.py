@@ -1,4 +1,4 @@
-"""The commands `sojourn store ...`: what is kept of experiments, and what becomes of it."""
+"""The commands `sojourn store ...`: verify, export, archive and delete what is stored."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ SomeExperiments = Annotated[
 OneExperiment = Annotated[list[str], store_words("[STORE] EXPERIMENT")]
 Folder = Annotated[
     Path | None,
-    option("The folder of the archive; default: leave it alone.", "--archive", metavar="FOLDER"),
+    option("The folder of the archive; default: not used.", "--archive", metavar="FOLDER"),
 ]
 Prior = dict[str, tuple[Any, Any]]  # pulls and successes by arm
 
@@ -40,7 +40,7 @@ Prior = dict[str, tuple[Any, Any]]  # pulls and successes by arm
 def verify_command(
     words: SomeExperiments = None, archive: Folder = None, as_json: AsJson = False
 ) -> None:
-    """Check that all sums are those of the events; a table and exit code 1 if they are not."""
+    """Check that all sums agree with the events; if not, print a table and exit with code 1."""
     from ..live import verify
     from ..live.stores.base import all_of_their_own
 
@@ -60,7 +60,7 @@ def verify_command(
         )
     else:
         count = len(wrong)
-        print(f"{count} experiment{'' if count == 1 else 's'}: all sums are those of the events")
+        print(f"{count} experiment{'' if count == 1 else 's'}: all sums agree with the events")
     if found:
         raise typer.Exit(1)
 
@@ -80,7 +80,7 @@ def export_command(
     archive: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the resolved steps of an experiment to a file that `sojourn fit` reads as it is."""
+    """Write the resolved steps of an experiment to a file that `sojourn fit` can read."""
     from ..live import export
 
     url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
@@ -106,7 +106,7 @@ def backup_command(
     url, file = store_and(words, "FILE")
     target = Path(file)
     if target.exists():
-        raise InputError(f"FILE = {file!r} is not allowed: it is there already, give a new name")
+        raise InputError(f"FILE = {file!r} is not allowed: it exists already, give a new name")
     with file_errors_as_input():
         backup(url, target)
     size = target.stat().st_size
@@ -118,17 +118,17 @@ def archive_command(
     words: SomeExperiments = None,
     to: Annotated[Path, option("The folder of the archive.", metavar="FOLDER")] = Path("archive"),
     older_than: Annotated[
-        float, option("Visits that ended more than so many days ago.", metavar="DAYS")
+        float, option("Archive visits that ended more than this many days ago.", metavar="DAYS")
     ] = 30.0,
     shrink: Annotated[
         bool,
-        option("Then give the free space of the store back to the disk; calls wait.", "--shrink"),
+        option("Afterwards return free space to the disk; other calls wait meanwhile.", "--shrink"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Move the events of old visits to Parquet files by day; counters and charts stay.
 
-    A SQLite file that a server is using is archived by it: sojourn serve --archive --keep-days.
+    If a server is using a SQLite file, it has to archive: sojourn serve --archive --keep-days.
     """
     from ..live import archive
     from ..live.stores.base import all_of_their_own
@@ -160,11 +160,11 @@ def archive_command(
 @command("drop", "sojourn store drop live.db shorts --yes --archive archive")
 def drop_command(
     words: OneExperiment,
-    yes: Annotated[bool, option("It cannot be undone: say that you mean it.", "--yes")] = False,
+    yes: Annotated[bool, option("Confirm; this cannot be undone.", "--yes")] = False,
     archive: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an experiment with its variants and all they have; with its archive if given."""
+    """Delete an experiment, its variants and all their data; with --archive, their files too."""
     from ..live import drop_archived
     from ..live.archiving import dropped_parts
     from ..live.enrolment import drop_with_variants
@@ -173,7 +173,7 @@ def drop_command(
     if not yes:
         raise InputError(
             f"experiment {experiment!r} would be deleted with all its visits, which cannot be "
-            "undone: add --yes if you mean it"
+            "undone: add --yes to confirm"
         )
     with writable(url, f"DELETE /v1/experiments/{experiment}") as store:
         dropped = drop_with_variants(store, experiment)
@@ -186,10 +186,10 @@ def drop_command(
         return
     print(f"{experiment}: dropped")
     if removed:
-        print(f"files of its archive that were deleted: {removed:,}")
+        print(f"archive files deleted: {removed:,}")
     if kept:
         print(
-            f"files of its archive that stay: {kept:,}; users are still erased from them, and "
+            f"archive files kept: {kept:,}; users are still erased from them, and "
             "--archive FOLDER would have deleted them"
         )
 
@@ -200,16 +200,18 @@ def erase_command(
     archive: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget the id of a user in all visits and events; their visits stay, as nobody's."""
+    """Erase a user's id from all visits and events; the visits stay, without a user."""
     from ..live import erase
 
     url, user = store_and(words, "USER")
     with writable(url, f"DELETE /v1/users/{user}") as store:
         found = erase(store, user, archive)
     if found.archived is None and archive is None:
-        note("there is an archive, which may have this user too: give its folder, --archive")
+        note("there is an archive, which may have this user too: give its folder with --archive")
     elif found.archived is None:
-        note("another call archives or erases: it erases this user from the archive as well")
+        note(
+            "another process is archiving or erasing: it will erase this user from the archive too"
+        )
     if as_json:
         print_json(found)
     else:
@@ -224,15 +226,15 @@ def audit_command(
     words: Annotated[
         list[str] | None, store_words("[STORE] [EXPERIMENT]", " Default: all experiments.")
     ] = None,
-    last: Annotated[int, option("So many lines, the latest first.")] = 20,
+    last: Annotated[int, option("Number of lines, the latest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Who changed what, and when: the audit log of experiments."""
+    """Show the audit log of experiments: who changed what, and when."""
     from ..live import Edit
 
     url, names = store_first(words or [])
     if len(names) > 1:
-        raise InputError(f"{len(names)} words are given, and wanted is one experiment, or none")
+        raise InputError(f"expected one experiment or none, but got {len(names)}")
     if not 1 <= last <= 100_000:
         raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
     with reading(url) as store:

@@ -1,4 +1,4 @@
-"""The store that a command works on: its address among the words, or in the environment.
+"""The store of a command: its address among the arguments, or in the environment.
 
 STORE is an address, like sqlite:///live.db or postgresql://..., or the path of a SQLite file. It
 may be left out if the environment variable SOJOURN_STORE has it, so that no password has to be in
@@ -22,13 +22,13 @@ VARIABLE = "SOJOURN_STORE"
 
 
 def store_words(metavar: str, more: str = "") -> Any:
-    """The argument of a command: a store, perhaps, and other words."""
+    """The arguments of a command: optionally a store, then the others."""
     where = f"STORE: an address, or the path of a SQLite file; default: ${VARIABLE}."
     return typer.Argument(metavar=metavar, help=f"{where}{more}")
 
 
 def store_first(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The address of the store, and the other words, however many."""
+    """The address of the store, and the other arguments."""
     if words and (_is_store(words[0]) or VARIABLE not in os.environ):
         return _address(words[0]), list(words[1:])
     if VARIABLE not in os.environ:
@@ -37,14 +37,14 @@ def store_first(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def store_and(words: Sequence[str], *names: str) -> tuple[str, ...]:
-    """The address of the store, and one word for each of the names."""
+    """The address of the store, and one argument for each of the names."""
     rest = list(words)
     url = os.environ.get(VARIABLE, "")
     if len(rest) > len(names) or not url:
         url = rest.pop(0)
     if len(rest) != len(names):
         wanted = ", ".join(("STORE", *names))
-        raise InputError(f"{len(words)} words are given, and wanted are {wanted}")
+        raise InputError(f"expected {wanted}, but got {len(words)} arguments")
     return _address(url), *rest
 
 
@@ -63,7 +63,7 @@ def file_errors_as_input() -> Iterator[None]:
 
 @contextmanager
 def reading(url: str) -> Iterator["Store"]:
-    """The store at an address, to be read only."""
+    """Open the store at an address for reading only."""
     from ..live import open_store
 
     with file_errors_as_input(), closing(open_store(url, read_only=True)) as store:
@@ -72,7 +72,7 @@ def reading(url: str) -> Iterator["Store"]:
 
 @contextmanager
 def writable(url: str, instead: str) -> Iterator["Store"]:
-    """The store at an address, to be changed; `instead` is how, if a server has it open."""
+    """Open the store at an address for writing; `instead` says how if a server has it open."""
     from ..live import InUse, open_store
 
     with reading(url):  # a store that is not there is a mistake: do not make one
@@ -81,7 +81,7 @@ def writable(url: str, instead: str) -> Iterator["Store"]:
         try:
             store = open_store(url)
         except InUse:
-            raise InputError(f"the file is in use by a server: ask it, by {instead}") from None
+            raise InputError(f"a server is using the file: use {instead}") from None
         with closing(store):
             yield store
 

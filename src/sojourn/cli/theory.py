@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ..users import User
 
 WORTH_SAYING = 5e8
-"""Bytes of memory from which on one is told."""
+"""Bytes of memory that are worth a warning."""
 
 WIDE = 1.1
-"""From this ratio of its ends on, another bound is looked at for a bracket."""
+"""If the ends of a bracket are further apart than this ratio, another bound is tried."""
 
 EXACT = 3
 """Arms up to which the optimum is computed; beyond, a lower bound."""
@@ -46,16 +46,16 @@ def theory_command(problem: "Problem", as_json: AsJson = False) -> None:
 def limit_command(
     who: "User",
     arms: Annotated[
-        int, option("How many; the optimum for two or three, a lower bound for more.")
+        int, option("Number of arms; two or three give the optimum, more a lower bound.")
     ] = 2,
     prior: Annotated[
         str,
         option("a,b of the Beta prior of every mean, or one for each arm.", metavar="'1,1 2,3'"),
     ] = "1,1",
-    visits: Annotated[float, option("Visits, on average: their number is geometric.")] = 10.0,
-    fixed: Annotated[bool, option("Exactly so many visits.", "--fixed")] = False,
+    visits: Annotated[float, option("Expected number of visits; the number is geometric.")] = 10.0,
+    fixed: Annotated[bool, option("Exact number of visits.", "--fixed")] = False,
     pulls: Annotated[
-        int, option("Pulls up to which all counts are gone through; more: a closer bracket.")
+        int, option("Pulls up to which all counts are enumerated; more: a narrower bracket.")
     ] = 120,
     policy: Annotated[
         list[str] | None,
@@ -134,12 +134,12 @@ def _many_arms(
     who: "User", arms: int, pairs: Any, visits: float, fixed: bool, pulls: int,
     policy: list[str] | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """A lower bound is all there is."""
+    """There is only a lower bound."""
     from .. import theory
 
     if policy or fixed:
         what = "--policy" if policy else "--fixed"
-        raise InputError(f"{what} goes with two or three arms: for {arms} there is a lower bound")
+        raise InputError(f"{what} needs two or three arms: for {arms} there is only a lower bound")
     with stoppable("stopped before the end"), progress() as show:
         bound = theory.bayes_lower_bound(
             who, arms=arms, prior=pairs, visits=visits, pulls=pulls,
@@ -156,12 +156,12 @@ def _many_arms(
 
 
 def _find_prior(text: str) -> Any:
-    """What `1,1` or `1,1 2,3` stands for.
+    """Parse `1,1` or `1,1 2,3`.
 
     >>> _find_prior("1,1"), _find_prior("1,1 2,3")
     ((1.0, 1.0), [(1.0, 1.0), (2.0, 3.0)])
     """
-    allowed = "two numbers such as 1,1, or such a pair for every arm, with spaces between"
+    allowed = "two numbers such as 1,1, or such a pair for every arm, separated by spaces"
     pairs = parsed("--prior", text, _pairs, allowed)
     return pairs[0] if len(pairs) == 1 else pairs
 

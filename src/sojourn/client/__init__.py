@@ -1,8 +1,8 @@
 """The service from Python: `Client`, and `AsyncClient` for asyncio.
 
-The names are those of `sojourn.Experiment` and its visits, so that moving an experiment from the
-process behind HTTP changes one line. Needs httpx (`pip install 'sojourn[client]'`) and nothing of
-the server: no Numba, no NumPy, no policies.
+The names are those of `sojourn.Experiment` and its visits, so moving an experiment from the process
+to HTTP changes one line. Needs httpx (`pip install 'sojourn[client]'`) and nothing of the server:
+no Numba, no NumPy, no policies.
 """
 
 from ..live.answers import Ask, Logged

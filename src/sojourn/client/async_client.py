@@ -107,7 +107,7 @@ class AsyncExperiment:
     """An experiment of the service: `sojourn.Experiment` over HTTP.
 
     `arms` are the active ones, `ranking` has them best first, and `settings` is plain data: all as
-    of the last call that told.
+    of the last answer that had them.
     """
 
     def __init__(self, name: str, caller: Caller) -> None:
@@ -137,7 +137,7 @@ class AsyncExperiment:
         await self._find(self._call)
 
     async def retire_arm(self, name: str) -> None:
-        """No longer choose an arm; what was learned of it stays."""
+        """Stop choosing an arm; its counts stay."""
         await self._call("DELETE", "arms", check_name("arm", name))
         await self._find(self._call)
 
@@ -154,7 +154,7 @@ class AsyncExperiment:
         settings: Mapping[str, Any],
         ranking: Sequence[str],
     ) -> None:
-        """Create or update the experiment; with nothing given, see that it is there."""
+        """Create or update the experiment; with nothing given, check that it exists."""
         if ranking and self._caller.fallback is None:
             raise InputError("ranking is not allowed without a fallback: Client(url, fallback=1)")
         body = dict(settings)
@@ -210,10 +210,10 @@ class AsyncExperiment:
 
 
 class AsyncVisit:
-    """One visit of one user, as far as this process knows it.
+    """One visit of one user, as this process knows it.
 
-    It is opened with its first decision. Every decision is asked for by its step number, so that a
-    request that is delayed on its way does no harm when it arrives after its own retry.
+    It is opened with its first decision. Every decision is requested by its step number, so a
+    delayed request does no harm when it arrives after its own retry.
     """
 
     def __init__(
@@ -237,12 +237,13 @@ class AsyncVisit:
         """The arm to show next, after the reward of the pending step if there is one; see `Ask`.
 
         After `Unavailable`, call it again: it returns the decision that was made, or makes it now.
-        After `Conflict`, another process has continued the visit; the next call goes on from there.
+        After `Conflict`, another process has continued the visit; the next call continues from
+        there.
 
         If the client has a fallback and the service is away, the answer is the best arm of the last
         ranking, with `Decision.fallback` and step 0. The reward of that arm is not sent: the next
-        call asks again what this one asked, until the service answers. With `logged`, it is that
-        arm; with `candidates`, the best of them.
+        call repeats this request, until the service answers. With `logged`, it is that arm; with
+        `candidates`, the best of them.
         """
         ask = ask or Ask()
         body = self._away or self._body(ask)
@@ -267,7 +268,7 @@ class AsyncVisit:
         return Decision(**{name: answer.get(name) for name in DECIDED})
 
     def _body(self, ask: Ask) -> dict[str, Any]:
-        """The body of a decision; the step is counted here unless the caller says which."""
+        """The body of a decision; the step is counted here unless the caller gives it."""
         step = ask.step
         if step is None and self._step is not None:
             step = self._step + 1
@@ -298,7 +299,7 @@ class AsyncVisit:
         return str(answer["outcome"])
 
     async def aend(self, reward: float | None = None) -> bool:
-        """The user has left, perhaps after a last reward. False if that was known.
+        """End the visit: the user has left, perhaps after a last reward. False if that was known.
 
         Also False if the client has a fallback and the service is away: its idle timeout will end
         the visit.

@@ -37,7 +37,7 @@ class AccessDenied(LiveError):
 
 
 class NoResponse(Exception):
-    """No response came: whether the request was processed is unknown. Raised by transports."""
+    """No response arrived: whether the request was processed is unknown. Raised by transports."""
 
 
 ERRORS: dict[int, type[Exception]] = {
@@ -96,7 +96,7 @@ class Response(NamedTuple):
 
 
 def bad_url(url: str) -> InputError:
-    """What to raise for an address that is not of HTTP."""
+    """The error for an address that is not HTTP."""
     return InputError(f"url = {url!r} is not allowed: it must begin with http:// or https://")
 
 
@@ -115,7 +115,7 @@ def retry_after(header: str | None) -> float | None:
 
 
 def described_policy(policy: Any) -> dict[str, Any]:
-    """What the service takes for a policy: a policy of the package, its name, or plain data."""
+    """A policy as the service takes it: from a policy of the package, its name, or plain data."""
     if isinstance(policy, str):
         return {"name": policy}
     if isinstance(policy, Mapping):
@@ -126,7 +126,7 @@ def described_policy(policy: Any) -> dict[str, Any]:
 
 
 def described_user(user: Any) -> dict[str, Any]:
-    """What the service takes for a user model: a model of the package, a name, or plain data."""
+    """A user model as the service takes it: from a model of the package, a name, or plain data."""
     if isinstance(user, str):
         return {"model": user}
     if isinstance(user, Mapping):
@@ -137,7 +137,7 @@ def described_user(user: Any) -> dict[str, Any]:
 
 
 class Transport(Protocol):
-    """Sends requests to one service; raises `NoResponse` where no response comes."""
+    """Sends requests to one service; raises `NoResponse` if no response arrives."""
 
     async def send(self, request: Request) -> Response: ...
 
@@ -219,7 +219,7 @@ class Standby:
     def attempt(self) -> Iterator[None]:
         """A circuit breaker around a call: `Away` if it fails, and at once if one has just failed.
 
-        After the pause one call tries; the others go on without waiting for what becomes of it.
+        After the pause one call tries; the others continue without waiting for its result.
         """
         now = time.monotonic()
         if now < self._away_until:

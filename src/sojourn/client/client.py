@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Client:
     """A service at `url`; `key` is an API key, if the service asks for one.
 
-    A request without a response within `timeout` seconds, or with the answer to try later, is
-    retried up to `retries` times with growing pauses. Nothing is counted twice by that.
+    A request without a response within `timeout` seconds, or answered with "try later", is retried
+    up to `retries` times with growing pauses. No retry counts anything twice.
 
     With `fallback`, in seconds, the calls of a visit take about that long at most and do not fail
     because the service is away: the best arm of the last ranking known is shown, and the decision
@@ -94,17 +94,17 @@ class Experiment:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The active arms, as of the last call that told."""
+        """The active arms, as of the last answer that had them."""
         return self._twin.arms
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """The active arms, best first, as of the last call that told."""
+        """The active arms, best first, as of the last answer that had them."""
         return self._twin.ranking
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Policy, user and the other settings as plain data, as of the last call that told."""
+        """Policy, user and other settings as plain data, as of the last answer that had them."""
         return self._twin.settings
 
     def visit(
@@ -114,7 +114,7 @@ class Experiment:
         return Visit(finish(self._twin.avisit(user, id, state)))
 
     def get(self, id: str) -> "Visit":
-        """A visit that was opened before; a call on it raises `NotFound` if it was not."""
+        """A visit that was opened before; if it was not, a call on it raises `NotFound`."""
         return Visit(self._twin.get(id))
 
     add_arm = blocking("Experiment.add_arm", AsyncExperiment.add_arm)

@@ -1,8 +1,8 @@
 """Gymnasium environments of the user models, and adapters that play policies in them.
 
 Importing this module registers `sojourn/Visit-v0` and an environment for each user model that can
-be named, such as `sojourn/TwoState-v0`, `sojourn/Ema-v0` and `sojourn/Chain-v0`; so does making one
-by the name of its module, ``gymnasium.make("sojourn.gym:sojourn/Ema-v0")``.
+be named, such as `sojourn/TwoState-v0`, `sojourn/Ema-v0` and `sojourn/Chain-v0`;
+``gymnasium.make("sojourn.gym:sojourn/Ema-v0")`` imports it too.
 
 >>> import gymnasium
 >>> env = gymnasium.make("sojourn/TwoState-v0", means=[0.7, 0.4])

@@ -18,7 +18,7 @@ from ..validation import InputError
 
 @runtime_checkable
 class Agent(Protocol):
-    """Who plays: `act` chooses an arm, `observe` learns from the step that it led to."""
+    """A player: `act` chooses an arm, `observe` learns from the step that it led to."""
 
     def act(self, observation: Any) -> int:
         """The arm to show now."""
@@ -41,7 +41,7 @@ def state_of(observation: Any) -> float:
 class PolicyAgent:
     """A policy of this package, with its memory and its stream of coin flips.
 
-    A visit that was cut short looks to the policy like one that goes on: nobody left.
+    To the policy, a visit that was cut short looks like one that goes on: nobody left.
 
     >>> import sojourn as sj
     >>> agent = PolicyAgent(sj.policies.KLULCB(), arms=2)
@@ -96,9 +96,9 @@ class RiverAgent:
 class MabwiserAgent:
     """A `MAB` of mabwiser, or anything that has its `arms`, `predict` and `partial_fit`.
 
-    Every arm is shown once before the first prediction: mabwiser cannot predict without data,
-    and scores an arm that it has not seen 0. Its arms may have any names; they are taken in order.
-    A contextual one gets ``[1, s]`` as its context.
+    Every arm is shown once before the first prediction: mabwiser cannot predict without data, and
+    gives an arm that it has not seen a score of 0. Its arms may have any names; they are taken in
+    order. A contextual one gets ``[1, s]`` as its context.
 
     >>> from mabwiser.mab import MAB, LearningPolicy
     >>> MabwiserAgent(MAB(["news", "sport"], LearningPolicy.UCB1(alpha=0.5)), arms=2).act(1)
@@ -129,7 +129,7 @@ class MabwiserAgent:
 
 
 def agent_for(policy: Any, arms: int, seed: int = 0) -> Agent:
-    """An agent that plays this policy, of whichever package; an agent is returned as it is.
+    """An agent that plays this policy, from any of these packages; an agent is returned as it is.
 
     `seed` is for the coin flips of a policy of this package; those of others have their own.
 
@@ -173,7 +173,7 @@ class Played(NamedTuple):
 
 
 def play(env: gymnasium.Env[Any, Any], player: Any, visits: int, *, seed: int = 0) -> Played:
-    """Let a policy (of this package, river or mabwiser) or an agent play, and learn, some visits.
+    """Let a policy (of this package, river or mabwiser) or an agent play some visits and learn.
 
     `seed` is for the environment and for the coin flips of a policy of this package.
 
@@ -201,10 +201,10 @@ def play(env: gymnasium.Env[Any, Any], player: Any, visits: int, *, seed: int = 
 def play_many(
     envs: VectorEnv[Any, Any, Any], players: Sequence[Any], visits: int, *, seed: int = 0
 ) -> Played:
-    """Let one player for each of the environments side by side play that many visits there.
+    """Let one player per environment, side by side, play this many visits each.
 
-    The totals have a row for each. Policies learn apart, with the seeds seed, seed + 1, ...; an
-    agent that is listed several times learns from all its visits, as they happen.
+    The totals have a row for each. Policies learn separately, with the seeds seed, seed + 1, ...;
+    an agent that is listed several times learns from all its visits, as they happen.
 
     >>> import sojourn as sj
     >>> from sojourn.gym import make_vec
@@ -214,7 +214,9 @@ def play_many(
     """
     visits = validation.whole("visits", visits, 1)
     if len(players) != envs.num_envs:
-        raise InputError(f"players are {len(players)}, but the environments are {envs.num_envs}")
+        raise InputError(
+            f"there are {envs.num_envs} environments, so give as many players, not {len(players)}"
+        )
     arms = _arms(envs.single_action_space)
     agents = [agent_for(player, arms, seed + i) for i, player in enumerate(players)]
     totals = np.zeros((len(Played._fields), envs.num_envs, visits))

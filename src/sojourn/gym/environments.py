@@ -49,7 +49,7 @@ def observed(space: spaces.Space[Any], experience: Any) -> Any:
 
 
 def refuse_options(options: Mapping[str, Any] | None) -> None:
-    """InputError if `reset` was given an option that it would ignore."""
+    """InputError if `reset` was given options, which it would ignore."""
     if options:
         raise InputError(f"options = {options!r} is not allowed: a visit has none")
 
@@ -64,11 +64,11 @@ def step_limit(max_episode_steps: int | None) -> float:
 class VisitEnv(gymnasium.Env[Any, Any]):
     """Visits of one user at a time.
 
-    The observation is the state of a two-state user, 0 or 1, and otherwise an array of one
-    number in [0, 1]. `info["gap"]` is V*(s) - Q*(s, a), what the step just made costs in
-    expectation: its sum over visits is the regret of the agent, with far less noise
-    than rewards have. With `max_episode_steps` a visit that lasts so long is `truncated`; gaps
-    know nothing of that, and are those of visits that end by leaving.
+    The observation is the state of a two-state user, 0 or 1, and otherwise an array of one number
+    in [0, 1]. `info["gap"]` is V*(s) - Q*(s, a), what the step just made costs in expectation: its
+    sum over visits is the regret of the agent, with far less noise than rewards have. With
+    `max_episode_steps` a visit of that length is `truncated`; gaps ignore that, and are those of
+    visits that end by leaving.
 
     >>> from sojourn.paper import SETTINGS
     >>> env = VisitEnv(SETTINGS["A"])
@@ -239,7 +239,7 @@ class VisitsEnv(VectorEnv[Any, Any, Any]):
 
     @property  # type: ignore[misc]
     def np_random(self) -> Any:
-        """The generators, one a visit; they are up to a block ahead of what was used."""
+        """The generators, one per visit; they are up to a block ahead of what was used."""
         return tuple(rng for rng, _ in self._random)
 
     @property

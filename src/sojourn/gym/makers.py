@@ -1,4 +1,4 @@
-"""Environments by name: the entry points that Gymnasium calls, and problems of one's own."""
+"""Environments by name: the entry points that Gymnasium calls, and your own problems."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ MEANS = (0.9, 0.8)  # of the paper's first problem
 
 
 def register() -> None:
-    """Tell Gymnasium of `sojourn/Visit-v0`, and of `sojourn/Ema-v0` and so on by user model."""
+    """Register `sojourn/Visit-v0`, and `sojourn/Ema-v0` and so on by user model."""
     _register("Visit", "visit", {})
     for model, example in EXAMPLES.items():
         defaults = {"model": model, "means": list(MEANS), **example}
@@ -60,7 +60,7 @@ def visit_of(
 ) -> VisitEnv | VisitsEnv:
     """The entry point of a user model's environment: its settings, flat.
 
-    With `rewards`, distributions or what a problem file has for them, the means do not count.
+    With `rewards`, distributions or their form in a problem file, the means are ignored.
     """
     user: User = USERS[model].from_settings(**settings, start=start)
     user = user if odds is None else ByArm.odds(user, odds)
@@ -76,7 +76,7 @@ def visit_of(
 
 
 def make(problem: Problem | str | Path, **options: Any) -> gymnasium.Env[Any, Any]:
-    """`gymnasium.make` of a problem of one's own, with its usual wrappers and options.
+    """`gymnasium.make` for your own problem, with its usual wrappers and options.
 
     >>> make("ema-1000", max_episode_steps=100).observation_space
     Box(0.0, 1.0, (1,), float64)
@@ -87,7 +87,7 @@ def make(problem: Problem | str | Path, **options: Any) -> gymnasium.Env[Any, An
 def make_vec(
     problem: Problem | str | Path, num_envs: int = 1, **options: Any
 ) -> VectorEnv[Any, Any, Any]:
-    """`gymnasium.make_vec` of a problem of one's own.
+    """`gymnasium.make_vec` for your own problem.
 
     >>> make_vec("D", num_envs=2).action_space
     MultiDiscrete([3 3])

@@ -10,7 +10,7 @@ from ..registry import described
 from ..validation import InputError
 from .names import check_name, check_names
 
-LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # what became of a reward
+LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # the outcomes of a reward
 NOT_SENT = "not sent"  # and in a client whose service is away
 
 
@@ -47,7 +47,7 @@ class Logged:
 
     @classmethod
     def of(cls, given: "Logged | str | None") -> "Logged | None":
-        """From an arm alone, too.
+        """Also makes one from an arm alone.
 
         >>> Logged.of("news")
         Logged(arm='news', propensity=None)
@@ -59,7 +59,7 @@ class Logged:
 class Opening:
     """The user of a visit, and its first state if it is not the start of the user model.
 
-    `epoch` numbers the shares by which the visit was assigned to a variant.
+    `epoch` is the number of the shares by which the visit was assigned to a variant.
     """
 
     user: str | None = None
@@ -79,7 +79,7 @@ class Ask:
 
     `reward` is the reward of the pending step. The same `request` as that of the visit's last
     decision gets the same answer and changes nothing, so that a call whose answer was lost can be
-    repeated. With the number of the `step` wanted that holds for all decisions of the visit; a
+    repeated. If the number of the `step` is given too, that holds for all decisions of the visit; a
     number that is neither the next one nor one decided for this request raises `Conflict`.
 
     With an `opening`, a visit that does not exist is opened in the same write.
@@ -141,7 +141,7 @@ class Decision:
 
     @property
     def fallback(self) -> bool:
-        """Whether a client chose the arm because the service was away: no step of the visit."""
+        """Whether a client chose the arm without the service, which has no step for it."""
         return self.step == 0
 
 
@@ -167,8 +167,8 @@ class Choice(NamedTuple):
     """A decision with what the policy knew when it took it.
 
     `optimism` is that of the state (None: the policy has none), `pulls` and `successes` are those
-    of the arm; `new` says that it was given out for the first time; `best` was the arm of greatest
-    mean; not `exploring`, it played what it knew to be best.
+    of the arm. `new`: the arm was shown for the first time. `best` was the arm of greatest mean. If
+    not `exploring`, the policy played what it knew to be best.
     """
 
     at: float
@@ -197,8 +197,8 @@ def shallow(record: Any) -> dict[str, Any]:
 def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """The active arms by a lower bound of their means, 1 / sqrt(pulls) below; untried ones last.
 
-    For when the policy cannot be asked: everybody then gets the first arm, so that one lucky pull
-    must not make it.
+    For when the policy cannot be asked. Everybody then gets the first arm, so one lucky pull must
+    not put an arm there.
 
     >>> ranked([{"name": "a", "pulls": 1, "mean": 1.0, "retired": False},
     ...         {"name": "b", "pulls": 900, "mean": 0.5, "retired": False}])
@@ -213,7 +213,7 @@ def ranked(arms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def reward_of(value: Any, name: str = "reward") -> float:
-    """A reward as a number from 0 to 1; True and False will do."""
+    """A reward as a number from 0 to 1; True and False are allowed."""
     return validation.number(name, float(value) if isinstance(value, bool) else value, 0, 1)
 
 

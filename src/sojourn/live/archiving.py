@@ -4,7 +4,7 @@ A file has whole visits: `experiment/day=2026-11-16/<token>.parquet`, by the day
 last touched (UTC), a line for each event. Only the holder of the store's lease writes files
 (`Store.upkeep`). A file is written and synced first; then the visits and their events are deleted
 from the store, in one transaction that adds their sums to those of the archive and lists the file.
-A file that is not listed was left by a process that died in between; its visits are still in the
+A file that is not listed was left by a process that died before that; its visits are still in the
 store.
 """
 
@@ -44,7 +44,7 @@ log = logging.getLogger("sojourn.live")
 
 
 class Archived(NamedTuple):
-    """What was moved to the archive."""
+    """Numbers of what was moved to the archive."""
 
     visits: int = 0
     events: int = 0
@@ -53,7 +53,7 @@ class Archived(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """In how many visits a user was; `archived` is None if the archive is still to be rewritten.
+    """The number of visits of a user; `archived` is None if the archive is still to be rewritten.
 
     >>> Erased(visits=2, archived=0)
     Erased(visits=2, archived=0)
@@ -70,12 +70,12 @@ def archive(
     folder: str | Path,
     tell: Callable[[Archived], None] = lambda done: None,
 ) -> Archived:
-    """Move the visits that ended and were last touched before that time to files in a folder.
+    """Move visits that ended and were last touched `before` a time to files in a folder.
 
-    Counters stay, and so does all that a policy has learned. Users who are being erased are erased
-    from the archive as well. `tell` is called after each file. It may be interrupted at any time
-    and done again. InputError if the policy learns from the events themselves, `Busy` if another
-    call archives or erases.
+    Counters stay, and so does everything that a policy has learned. Users who are being erased are
+    erased from the archive as well. `tell` is called after each file. It may be interrupted at any
+    time and repeated. InputError if the policy learns from the events themselves, `Busy` if another
+    call is archiving or erasing.
 
     >>> import tempfile
     >>> from sojourn.live import Experiment
@@ -182,7 +182,7 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
 
 
 def origin(part: Part) -> str:
-    """What the name of a file begins with: one that replaces another one has the same.
+    """The prefix of a file's name, which a replacement of the file keeps.
 
     >>> origin(Part("news", "2026-11-16", "news/day=2026-11-16/0f.9c.parquet", 1, 2, ""))
     '0f'
@@ -199,7 +199,7 @@ def read(folder: Path, part: Part) -> list[Event]:
     except FileNotFoundError:
         raise Damaged(f"{path} is missing: is {folder} the folder of the archive?") from None
     if digest != part.digest:
-        raise Damaged(f"{path} is not the file that was written: its SHA-256 is another one")
+        raise Damaged(f"{path} is not the file that was written: its SHA-256 differs")
     columns = pq.read_table(path, partitioning=None).to_pydict()
     return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
 
@@ -219,11 +219,11 @@ def events_in(store: Store, parts: Sequence[Part], folder: str | Path) -> Iterat
 def erase(
     store: Store, user: str, folder: str | Path | None = None, *, wait: float = 10.0
 ) -> Erased:
-    """Forget the id of a user in the store, and in the archive in this folder.
+    """Erase a user's id from the store, and from the archive in this folder.
 
-    The archive waits for the lease: if another call archives or erases for long, or if there is an
-    archive and its folder is not given, `archived` is None; the next call that has the lease and
-    the folder goes on. `wait` is for how many seconds to wait. The visits stay, as nobody's.
+    The visits stay, without a user. The archive is rewritten under the lease. `archived` is None if
+    another call still has the lease after `wait` seconds, or if the folder of an archive is not
+    given; the next call that has both continues.
 
     >>> from sojourn.live import open_store
     >>> erase(open_store("memory://"), "u1")
@@ -241,7 +241,7 @@ def erase(
 def finish_erasing(
     store: Store, upkeep: Upkeep, folder: str | Path | None
 ) -> dict[str, int] | None:
-    """Rewrite the files that have users who are being erased; in how many visits each was.
+    """Rewrite the files that have users who are being erased; the number of visits of each user.
 
     None if there is an archive and its folder is not known: then nothing was done.
     """
@@ -261,7 +261,7 @@ def finish_erasing(
 
 
 def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -> Counter[str]:
-    """Write a file anew without the ids of these users; in how many visits each of them was."""
+    """Rewrite a file without the ids of these users; the number of visits of each."""
     _, pq = pyarrow()
     path = folder / part.file
     if not path.is_file():
@@ -302,7 +302,7 @@ def dropped_parts(store: Store, experiment: str) -> list[Part]:
 def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
     """Delete what dead processes have left: files of this store that are not listed.
 
-    All others are reported and left as they are: the folder may be a wrong one.
+    All others are reported and left as they are: this may be the wrong folder.
     """
     _, pq = pyarrow()
     known = {part.file for part in store.series(Part, None)}
@@ -344,7 +344,7 @@ def schema_of(pa: Any, record: Any) -> Any:
 
 
 def pyarrow() -> tuple[Any, Any]:
-    """What reads and writes Parquet."""
+    """The package that reads and writes Parquet."""
     require("Parquet", "serve", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq

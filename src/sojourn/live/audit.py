@@ -1,4 +1,4 @@
-"""Check that everything a store has adds up to its events."""
+"""Check that all sums of a store agree with its events."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +13,7 @@ Wrong = dict[Key, tuple[float, float]]
 
 
 def verify(store: Store, experiment: str, archive: str | Path | None = None) -> Wrong:
-    """Sums that differ from the fold of all events, as (kept, by events). Empty: none.
+    """The sums that differ from the fold of all events, as (stored, by events); empty if none does.
 
     Checked are counters, the timeline, the rows of visits, and the sums of groups and over time.
     Where events were archived, their sums take their place; with the folder of the `archive`, those
@@ -64,7 +64,7 @@ def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:
 
 
 def differing(kept: Counts, by_events: Counts) -> Wrong:
-    """The sums of two tables that are not the same, but for the rounding of their last digits."""
+    """The sums in which two tables differ by more than the rounding of their last digits."""
     wrong = {}
     for key in kept.keys() | by_events.keys():
         one, other = kept.get(key, 0.0), by_events.get(key, 0.0)

@@ -23,7 +23,7 @@ from .stores.base import Stored, counters, one_of_its_own, save
 
 
 class Learned:
-    """What can be read of a branch, and of an experiment that has only one."""
+    """Properties of a branch, and of an experiment that has only one."""
 
     @property
     def operations(self) -> Operations:
@@ -45,7 +45,7 @@ class Learned:
 
     @property
     def all_arms(self) -> tuple[Arm, ...]:
-        """All arms with their prior counts, retired ones too."""
+        """All arms with their prior counts, retired ones included."""
         return tuple(self.operations.arms)
 
     def counts(self) -> Counts:
@@ -92,7 +92,7 @@ class Branch(Learned):
 
     @classmethod
     def open(cls, name: str, journal: Journal, *, compiled: bool = True) -> Self:
-        """A branch that the store has, with the settings it has there."""
+        """Open a branch that the store has, with its stored settings."""
         stored = one_of_its_own(journal.store, name)
         settings = Settings.from_json(stored.settings)
         check_served(settings, stored.arms)
@@ -127,7 +127,7 @@ class Branch(Learned):
             self._change(known.get(name, Arm(0, name))._replace(retired=0))
 
     def retire_arm(self, name: str) -> None:
-        """Never choose an arm again; its counts stay."""
+        """Stop choosing an arm; its counts stay."""
         if self.arms == (name,):
             raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
         if not (arm := self._known(name)).retired:
@@ -166,7 +166,7 @@ class Branch(Learned):
         return self.journal.store.series(Bucket, self.name, since=since, width=width)
 
     def recent(self) -> list[Choice]:
-        """A sample of this process's decisions with what the policy knew, the latest first."""
+        """A sample of this process's decisions and what the policy knew then, the latest first."""
         return list(self.operations.noted)[::-1]
 
     def sweep(self) -> int:

@@ -1,4 +1,4 @@
-"""Checks that a store does what `Store` promises, for authors of stores.
+"""Checks that a store keeps the contract of `Store`, for authors of stores.
 
     from sojourn.live import conformance
 

@@ -1,4 +1,4 @@
-"""Creating an experiment in a store, or changing it: what cannot be served is never saved."""
+"""Creating an experiment in a store, or changing it: only what can be served is saved."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ A decision among so many takes 2 ms (KL-UCB), and 12 ms with the chances of Thom
 FIXED = ("user", "bins", "reward_threshold")  # settings that cannot change
 
 MOST_MEGABYTES = 100
-"""What the memory of one policy may take: arms x bins x stages, for Q-learning by step."""
+"""Limit of the memory of one policy: arms x bins x stages, for Q-learning by step."""
 
 Make = Callable[[Settings], Learner]
 
@@ -73,7 +73,7 @@ def check_served(settings: Settings, known: Sequence[Arm], changed: Sequence[Arm
     arms = merged(known, changed)
     if len(arms) > max(MOST_ARMS, len(known)):
         raise InputError(
-            f"arms is not allowed: with {len(arms) - len(known)} more the experiment has "
+            f"arms is not allowed: with {len(arms) - len(known)} new arms the experiment has "
             f"{len(arms)}, retired ones included, and it may have {MOST_ARMS}"
         )
     using = sum(not arm.retired for arm in arms)
@@ -97,7 +97,7 @@ def _megabytes(memory: Any) -> float:
 
 @contextmanager
 def in_one_sentence(settings: Settings) -> Iterator[None]:
-    """Whatever goes wrong with a policy, perhaps of another package, is bad input: InputError."""
+    """Turn any error of a policy, perhaps from another package, into an InputError."""
     try:
         yield
     except InputError:
@@ -169,7 +169,7 @@ class Variant:
 
 
 class Given(NamedTuple):
-    """What an experiment with variants is made of; `common` are settings of all variants."""
+    """The parts of an experiment with variants; `common` are settings of all variants."""
 
     arms: Sequence[str]
     variants: Sequence[Variant]

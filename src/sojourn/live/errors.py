@@ -16,10 +16,7 @@ class Damaged(LiveError):
 
 
 class Unavailable(LiveError):
-    """The store failed: whether the call was committed is unknown, so retry with its request id.
-
-    What the policy has learned is read from the store again before the next decision.
-    """
+    """The store failed: whether the call was committed is unknown, so retry with its request id."""
 
 
 class Broken(LiveError):

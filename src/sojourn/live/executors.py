@@ -1,4 +1,4 @@
-"""Threads for calls that block, none of which waits for ever; and what each process has itself."""
+"""Threads for calls that block, none of which waits for ever; and per-process resources."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class Pending:
         return self.result
 
     def wait(self, seconds: float) -> Any:
-        """The outcome; `Unavailable` after so many seconds, which does not stop the work."""
+        """The outcome; `Unavailable` after this many seconds, which does not stop the work."""
         with self.settled:
             if not self.settled.wait_for(lambda: self.done, seconds):
                 raise self.given_up()
@@ -144,11 +144,11 @@ class Alarms(threading.local):
 
 
 wake_after = Alarms().set
-"""Resolve a future of this thread's event loop after so many seconds, if it is not done by then."""
+"""Resolve a future of this thread's event loop after this many seconds, if it is not done then."""
 
 
 class Executor:
-    """At most so many threads, which end with the process, and at most so many calls in all.
+    """A bounded number of threads, which end with the process, and of calls in all.
 
     >>> Executor("doctest", threads=1, limit=1).submit(lambda: 1 + 1).wait(10.0)
     2
@@ -208,11 +208,11 @@ class PerProcess(Generic[T]):
 
     @property
     def opened(self) -> T | None:
-        """That of this process, if it has been opened."""
+        """The value of this process, if it has been opened."""
         return self._opened.get(os.getpid())
 
     def get(self) -> T:
-        """That of this process."""
+        """The value of this process."""
         process = os.getpid()  # a hook after forks would not do: uWSGI forks without Python
         if process not in self._opened:
             with _reopening:

@@ -35,7 +35,7 @@ from .visit import Routing, Visit
 
 
 class ExperimentSettings(OtherSettings, total=False):
-    """Those of `OtherSettings`, and the experiments from which the policy learns as well."""
+    """`OtherSettings`, and the experiments from which the policy learns as well."""
 
     learns_from: Sequence[str]
 
@@ -57,15 +57,15 @@ class Experiment(Learned):
 
     The state of a visit follows its rewards as the `user` model says, by default `LastReward()`.
     Rewards are 0 or 1. With a `reward_threshold` they are graded, from 0 to 1, and good from the
-    threshold on where only that counts: in the state of other user models, and in what is learned
-    of departures. A step without a reward gets the `default_reward` at the next decision, at the
-    end of the visit, or after `reward_wait` seconds. A visit without a sign of life for
-    `idle_timeout` seconds has ended. A later reward is logged and not learned, unless it comes
-    within `late_horizon` seconds of its decision: then it replaces the default one.
+    threshold on; only that counts in the state of other user models, and in what is learned of
+    departures. A step without a reward gets the `default_reward` at the next decision, at the end
+    of the visit, or after `reward_wait` seconds. A visit without a sign of life for `idle_timeout`
+    seconds has ended. A later reward is logged but not learned, unless it comes within
+    `late_horizon` seconds of the decision: then it replaces the default one.
 
     A new arm is introduced only to users in a state of positive optimism, unless
     `introduce_in_any_state`. With `count_in_flight`, pulls without a result narrow confidence
-    bounds where optimism is positive: better when rewards come late, not covered by theorems.
+    bounds where optimism is positive. That is better for late rewards; no theorem covers it.
 
     In an `external` experiment the caller chooses the arms and says which one was shown (`logged`
     of `Ask`); the policy learns from what happens then. With `shadow` each decision records what
@@ -90,10 +90,10 @@ class Experiment(Learned):
     the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
-    share. If the store knows the experiment, it goes on: new arms are added and settings replaced;
-    shares stay, and so does the guardrail unless one is given. The names of variants and the
-    holdout cannot change. `seed` fixes the random draws of the policy, which are then those of the
-    simulator. After a fork the child's first call opens the experiment again if the store is
+    share. If the store knows the experiment, it continues: new arms are added and settings
+    replaced; shares stay, and so does the guardrail unless one is given. The names of variants and
+    the holdout cannot change. `seed` fixes the random draws of the policy; they are then those of
+    the simulator. After a fork the child's first call opens the experiment again if the store is
     PostgreSQL; otherwise calls raise `Forked`.
     """
 
@@ -154,7 +154,7 @@ class Experiment(Learned):
         branch: Callable[[str], Branch] | None = None,
         compiled: bool = True,
     ) -> Self:
-        """An experiment that the store knows, with the settings it has there.
+        """Open an experiment that the store knows, with its stored settings.
 
         `branch` opens the branches of variants.
         """
@@ -201,12 +201,12 @@ class Experiment(Learned):
         if ONLY in self.variants:
             return self.variants[ONLY]
         raise InputError(
-            f"experiment {self.name!r} has variants: ask one of {', '.join(self.variants)}"
+            f"experiment {self.name!r} has variants: use one of {', '.join(self.variants)}"
         )
 
     @property
     def operations(self) -> Operations:
-        """Those of the only branch, as are `settings`, `policy`, `memory`, `all_arms`, `counts`."""
+        """Those of the only branch; so are `settings`, `policy`, `memory`, `all_arms`, `counts`."""
         return self.branch.operations
 
     @property
@@ -220,7 +220,7 @@ class Experiment(Learned):
             branch.add_arm(name)
 
     def retire_arm(self, name: str) -> None:
-        """Never choose an arm again; its counts stay."""
+        """Stop choosing an arm; its counts stay."""
         for branch in self._branches:
             branch.retire_arm(name)
 
@@ -236,7 +236,7 @@ class Experiment(Learned):
     def visit(
         self, user: str | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
-        """Open a visit, in `state` or at the model's start; or go on with the one of this `id`."""
+        """Open a visit, in `state` or at the model's start; or continue the one with this `id`."""
         return self.journal.run(self._visiting(user, id, state))
 
     async def avisit(
@@ -272,7 +272,7 @@ class Experiment(Learned):
         return self._rollout
 
     def ramp(self, shares: Mapping[str, float]) -> None:
-        """Change the shares of some variants; the holdout has the rest.
+        """Change the shares of some variants; the holdout gets the rest.
 
         Visits that are open stay where they are. `Conflict` after the guardrail has acted.
         """
@@ -297,7 +297,7 @@ class Experiment(Learned):
     def undo(self) -> None:
         """Restore what was before the guardrail acted.
 
-        The guardrail stays, and counts evidence from now on. `Conflict` if it has not acted.
+        The guardrail stays, and counts evidence only from now on. `Conflict` if it has not acted.
         """
         self._divided.change(lambda known: known.undone(self.now()))
 
@@ -309,11 +309,11 @@ class Experiment(Learned):
         rollout.change(lambda known: known.guarded(guardrail))
 
     def compare(self, **how: Any) -> Comparison:
-        """The variants compared, by what all processes have recorded: see `live.compare`."""
+        """Compare the variants, by what all processes have recorded: see `live.compare`."""
         return compare(self._divided.journal.store, self.name, **how)
 
     def history(self) -> History:
-        """What the comparison has said over time: see `live.history`."""
+        """The results of the comparison over time: see `live.history`."""
         return history(self._divided.journal.store, self.name)
 
     def now(self) -> float:
@@ -325,7 +325,7 @@ class Experiment(Learned):
         return sum(branch.sweep() for branch in self._branches)
 
     def refresh(self) -> None:
-        """Add what other processes have changed, now; a thread does so five times a second."""
+        """Add what other processes have changed, now; a thread does so five times per second."""
         for branch in self._branches:
             branch.refresh()
         if self._rollout is not None:

@@ -19,11 +19,11 @@ ABOVE = 1e-9  # the threshold of experiments that call any reward above 0 good
 class ExportRow(NamedTuple):
     """One resolved step, in the columns that `sojourn fit` looks for.
 
-    `t` is when it was decided, in seconds. `left` says that it was the last step of its visit,
-    `censored` that nobody knows yet, because the visit is open. `threshold` is from where on a
-    graded reward is good; it is empty if rewards are 0 and 1. `shadow_arm` is the arm that the
-    policy would have shown where the caller chose, and `candidates` those that were eligible, as
-    JSON, where not all in use were.
+    `t` is the time of its decision, in seconds. `left` says that it was the last step of its visit,
+    `censored` that nobody knows yet, because the visit is open. `threshold` is the least graded
+    reward that is good; it is empty if rewards are 0 and 1. `shadow_arm` is the arm that the policy
+    would have shown where the caller chose, and `candidates` those that were eligible, as JSON,
+    where not all in use were.
     """
 
     user: str
@@ -90,9 +90,9 @@ def _named(candidates: str, arms: Sequence[Arm]) -> str:
 def export(
     store: Store, experiment: str, path: str | Path, archive: str | Path | None = None
 ) -> int:
-    """Write the resolved steps of an experiment to a .csv or .parquet file; how many there were.
+    """Write the resolved steps of an experiment to a .csv or .parquet file; returns their number.
 
-    With the folder of the `archive`, those that were archived come first.
+    With the folder of the `archive`, archived steps come first.
 
     >>> export(None, "news", "steps.txt")
     Traceback (most recent call last):

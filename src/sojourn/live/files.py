@@ -14,7 +14,7 @@ PRIVATE = 0o600
 
 
 def make_private(path: Path) -> int | None:
-    """A new file that only its owner reads, open; None if there is one already.
+    """Create and open a file that only its owner can read; None if it exists already.
 
     SQLite gives its other files (-wal, -shm) the mode of the database. One that is there must not
     be opened beside SQLite: closing it would give up the locks that this process has on it.

@@ -29,7 +29,7 @@ log = logging.getLogger("sojourn.live")
 
 
 class Member(Protocol):
-    """What upkeep needs of an experiment."""
+    """The interface of an experiment for upkeep."""
 
     name: str
 
@@ -39,11 +39,11 @@ class Member(Protocol):
 
 
 class Journal:
-    """What the experiments of one process share: the store, its writer, and a thread for upkeep.
+    """Shared by the experiments of one process: the store, its writer, and a thread for upkeep.
 
-    `queue` is how many calls may wait for their commit, `batch` how many one commit takes, and
-    `deadline` after how many seconds a call raises `Unavailable`, whatever the store does. With
-    `upkeep` False, `Experiment.sweep` and `Experiment.refresh` are for the caller to call.
+    At most `queue` calls wait for their commit, and one commit takes at most `batch`. After
+    `deadline` seconds a call raises `Unavailable`, whatever the store does. With `upkeep` False,
+    the caller has to call `Experiment.sweep` and `Experiment.refresh`.
 
     >>> with Journal("memory://") as journal:
     ...     journal.store.read()
@@ -86,7 +86,7 @@ class Journal:
         self._processes = PerProcess(self, reopen)
 
     def here(self) -> "Journal":
-        """This journal; after a fork another one like it, which the child has for itself."""
+        """This journal; after a fork, the child's own one with the same settings."""
         return self._processes.get()
 
     def check(self) -> None:
@@ -147,7 +147,7 @@ class Journal:
     def close(self, seconds: float | None = None) -> None:
         """Write what is queued, and close the store; give up after the deadline, or `seconds`.
 
-        What is not written then was not acknowledged either. After a fork, only what the child
+        Calls not written by then were not acknowledged either. After a fork, only what the child
         opened is closed.
         """
         here = self._processes.opened
@@ -210,7 +210,7 @@ class Journal:
             return value
 
     async def show(self, work: Callable[[], T], executor: Executor | None = None) -> T:
-        """What a function that reads the store returns, within the deadline.
+        """The result of a function that reads the store, within the deadline.
 
         Calls of visits have threads of their own, so they do not wait for dashboards.
         """

@@ -140,7 +140,7 @@ class Learner:
                 self.follow(previous, left=event.kind == LEAVE)
 
     def view(self, position: int, state: float) -> dict[str, Any]:
-        """What the policy knows of an arm in a state, as in `Choice`; `best` is a position."""
+        """The policy's knowledge of an arm in a state, as in `Choice`; `best` is a position."""
         memory, column = self.memory, self.column[position]
         known = {"optimism": explainer(self.policy).optimism_in(memory, state), "best": None}
         new = bool(self.issued[column] == 1.0)
@@ -229,10 +229,10 @@ class Learner:
         return self.positions[able[chosen]], 1.0 / len(tied)
 
     def columns(self, positions: Collection[int]) -> list[int]:
-        """Where in the memory those arms are that are in use; InputError if none of them is."""
+        """The places in the memory of those arms that are active; InputError if none is."""
         found = sorted({self.column[p] for p in positions if p in self.column})
         if not found:
-            raise InputError("candidates is not allowed: none of them is an arm in use")
+            raise InputError("candidates is not allowed: none of them is an active arm")
         return found
 
     def _only(self, memory: Any, columns: Sequence[int]) -> Any:
@@ -289,7 +289,7 @@ def counted_by(store: Store, experiments: Sequence[str], arms: Sequence[Arm]) ->
 
 
 def more(now: Counts, before: Counts) -> Counts:
-    """What has to be added to counters to make them those of now.
+    """The difference between counters now and before.
 
     >>> more({("pulls", 0, 0, 0): 3.0}, {("pulls", 0, 0, 0): 1.0, ("pulls", 1, 0, 0): 2.0})
     {('pulls', 0, 0, 0): 2.0, ('pulls', 1, 0, 0): -2.0}

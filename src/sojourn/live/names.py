@@ -1,4 +1,4 @@
-"""What may be the name of an experiment or an arm, or the id of a visit, a user or a request."""
+"""Allowed names of experiments and arms, and ids of visits, users and requests."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from ..validation import InputError
 LONGEST_NAME = 200
 LONGEST_SHOWN = 60
 DOTS = frozenset((".", ".."))
-"""No names: browsers and proxies take them out of a path."""
+"""Not allowed: browsers and proxies remove them from a path."""
 
 
 def printable(text: str) -> str:
-    """The text, if every store, page and path can have it."""
+    """The text, if every store, page and path can hold it."""
     if text.isprintable() and text not in DOTS:
         return text
     raise InputError("it must be printable characters, and not . or ..")

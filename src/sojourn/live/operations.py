@@ -35,7 +35,7 @@ class Past(NamedTuple):
 
 
 class Operations(Replica):
-    """What can be done with the visits of an experiment, on its replica in this process."""
+    """The operations on visits of an experiment, on its replica in this process."""
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
         """Open a visit unless it is there; how it was opened, or None if it was there."""
@@ -104,7 +104,7 @@ class Operations(Replica):
             if due is not None and not row.pending:
                 return RESOLVED, None
             if row.status != "open":
-                raise Ended(f"visit {visit!r} is over ({row.status}): open another one")
+                raise Ended(f"visit {visit!r} has ended ({row.status}): open another one")
             transition = (
                 self._transition(row)
                 if row.version or opening is None
@@ -199,8 +199,8 @@ class Operations(Replica):
             wanted = row.step if step is None else step
             if not row.step:
                 raise NotFound(
-                    f"visit {visit!r} has no step yet that a reward could be for: let it choose "
-                    "an arm first, or decide without a reward"
+                    f"visit {visit!r} has no step yet for a reward: choose an arm "
+                    "first, or decide without a reward"
                 )
             if not 1 <= wanted <= row.step:
                 raise NotFound(f"visit {visit!r} has no step {wanted}: nothing was decided there")

@@ -18,7 +18,7 @@ from ..engine.steps import level_of
 OPEN, DECIDE, RESOLVE, LEAVE = "open", "decide", "resolve", "leave"
 LATE, RETRACT = "late", "retract"
 REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
-"""What resolved a step; the last two also say how a visit ended."""
+"""What resolved a step; the last two are also how a visit ended."""
 
 CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as in a `Bucket`
 GROUPED = "grouped"  # (GROUPED, 0..2, 0, 0) are sums over assigned visits in the archive
@@ -130,13 +130,13 @@ NO_VISITS = Bucket(0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
 
 AUDIT_ACTOR: ContextVar[str] = ContextVar("sojourn_audit_actor", default="process")
-"""Who is acting, for the audit log. The service sets it to the id of the request's key; threads
+"""The actor for the audit log. The service sets it to the id of the request's key; threads
 that it starts inherit it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A line of the audit log: which actor changed what of an experiment, and when."""
+    """A line of the audit log: which actor made which change to an experiment, and when."""
 
     at: float
     actor: str
@@ -147,10 +147,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a comparison said of a variant: its difference to the holdout at a time.
+    """A snapshot of a comparison: the difference of a variant to the holdout at a time.
 
-    `rank` numbers the looks by how many visits there were: of each rank the first one is kept.
-    `visits` are those that had ended, of both.
+    `rank` follows from the number of visits; of each rank the first snapshot is kept. `visits`
+    counts those that had ended, of both.
     """
 
     at: float
@@ -201,7 +201,7 @@ ALL_SUMS = tuple(each.name for each in fields(Ledger))
 
 
 class Arm(NamedTuple):
-    """An arm: its number, whether it is retired, and counts from elsewhere to begin with."""
+    """An arm: its number, whether it is retired, and its prior counts."""
 
     position: int
     name: str
@@ -211,7 +211,7 @@ class Arm(NamedTuple):
 
 
 def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
-    """What an event adds to the counters, apart from what `following` does.
+    """The counts of an event, apart from those of `following`.
 
     >>> visit = Event("news", "v1", 1, RESOLVE, arm=0, state=1.0, reward=1.0, cause=REWARD)
     >>> for key, amount in tally(visit, bins=2):
@@ -242,7 +242,7 @@ def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
 def following(
     step: Step, left: bool, bins: int, threshold: float = 0.0
 ) -> Iterator[tuple[Key, float]]:
-    """What is added to the counters when it is known whether the user left after a step.
+    """The counts that are added when it is known whether the user left after a step.
 
     Good is a reward above 0 that reaches the threshold.
     """
@@ -297,7 +297,7 @@ def visit_of(event: Event) -> Bucket:
 
 
 def sums_of(events: Iterable[Event], bins: int, threshold: float = 0.0) -> Counts:
-    """What these events add to the counters and to the timeline, in one pass."""
+    """The counts of these events and their part of the timeline, in one pass."""
     ended = {(CHARTED, i, 0, 0): 0.0 for i in range(len(NO_VISITS) - 1)}
 
     def seen() -> Iterator[Event]:

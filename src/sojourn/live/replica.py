@@ -1,4 +1,4 @@
-"""What a process has in memory of an experiment, and how it stays what the store has.
+"""The state of an experiment in the memory of a process, kept in step with the store.
 
 Memory runs ahead of the store by what is queued. Visits have versions (an optimistic lock): when
 the store rejects a change because another process updated the visit first, the counts of that
@@ -44,7 +44,7 @@ class Known(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What came of an attempt at a visit: an answer or an error, resting on what was `known`.
+    """The result of an attempt at a visit: an answer or an error, based on what was `known`.
 
     With a ticket if something was changed; if memory was `stale`, nothing was done.
     """
@@ -57,7 +57,7 @@ class Tried(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What the store had at the cut; `history` for policies that learn more than counts."""
+    """The content of the store at the cut; `history` for policies that learn more than counts."""
 
     stored: Stored
     shared: Counts

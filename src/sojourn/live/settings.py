@@ -32,9 +32,9 @@ class Settings:
     """All that `Experiment` takes, apart from the arms.
 
     Without a `reward_threshold`, rewards are 0 or 1. With one they are graded, from 0 to 1, and
-    good from there on; with 0, any reward above 0 is good. Of an `external` experiment the caller
-    chooses the arms, and the policy learns from them; with `shadow` it also says what it would have
-    shown. `learns_from` names other experiments, from whose counters the policy learns as well.
+    good from there on; with 0, any reward above 0 is good. In an `external` experiment the caller
+    chooses the arms, and the policy learns from them; with `shadow` it also records what it would
+    have shown. `learns_from` names other experiments, from whose counters the policy learns too.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -87,7 +87,7 @@ class Settings:
     def _check_policy(self) -> None:
         late, policy = self.late_horizon, type(self.policy).__name__
         if _depth(self.policy) > DEEPEST:
-            raise InputError(f"policy is not allowed: it has more than {DEEPEST} within each other")
+            raise InputError(f"policy is not allowed: it nests more than {DEEPEST} policies")
         if (late is None and not self.learns_from) or calls_for(self.policy, compiled=False).counts:
             return
         if late is not None:
@@ -113,15 +113,13 @@ class Settings:
         >>> Settings().reward(0.7)
         Traceback (most recent call last):
         sojourn.InputError: reward = 0.7 is not allowed: rewards of this experiment are 0 or 1, \
-for it has no reward_threshold; one with a reward_threshold such as 0.5 takes graded ones, \
-from 0 to 1
+give it a reward_threshold such as 0.5 for graded ones
         """
         reward = reward_of(value, name)
         if self.reward_threshold is None and reward not in (0.0, 1.0):
             raise InputError(
-                f"{name} = {reward:g} is not allowed: rewards of this experiment are 0 or 1, for "
-                "it has no reward_threshold; one with a reward_threshold such as 0.5 takes graded "
-                "ones, from 0 to 1"
+                f"{name} = {reward:g} is not allowed: rewards of this experiment are 0 or 1, "
+                "give it a reward_threshold such as 0.5 for graded ones"
             )
         return reward
 

@@ -1,4 +1,4 @@
-"""User models of live visits: their state follows from the rewards, and nobody says who leaves."""
+"""User models of live visits: their state follows from the rewards, and departures are observed."""
 
 from collections.abc import Mapping
 from functools import singledispatch
@@ -82,7 +82,7 @@ def _(user: Levels) -> User:
 
 @singledispatch
 def states_in_words(user: User, bins: int) -> tuple[str, ...]:
-    """What to call each of `bins` equal parts of the experience."""
+    """The name of each of `bins` equal parts of the experience."""
     return ranges_in_words("state", bins)
 
 
@@ -122,7 +122,7 @@ def ranges_in_words(what: str, bins: int) -> tuple[str, ...]:
 
 
 def describe(user: User) -> dict[str, Any]:
-    """A user model as plain data; of one's own class only its repr, which can be compared."""
+    """A user model as plain data; for a class of one's own only its repr, which can be compared."""
     if USERS.get(user.model) is not type(user):
         return {"model": repr(user)}
     start = dict(zip(map(str, user.start.states), user.start.chances, strict=True))
@@ -130,7 +130,7 @@ def describe(user: User) -> dict[str, Any]:
 
 
 def from_description(data: Mapping[str, Any]) -> User:
-    """What `describe` has described.
+    """The inverse of `describe`.
 
     >>> from sojourn.users import MovingAverage
     >>> from_description(describe(MovingAverage(0.25, start=0)))

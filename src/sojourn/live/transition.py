@@ -1,4 +1,4 @@
-"""One change of one visit: what happens, in order, and what is counted of it.
+"""One change of one visit: its events, in order, and their counts.
 
 What is counted is at once absorbed by the policy's memory; the same counts go to the store.
 """
@@ -16,7 +16,7 @@ from .records import Change, Event, Key, Row, Step, following, tally
 from .settings import Settings
 
 VERSIONS = random.Random()
-"""Of our own: a caller may seed the global one, and a forked process would repeat ours."""
+"""A generator of our own: a caller may seed the global one, and a fork would repeat ours."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=VERSIONS.seed)
@@ -86,8 +86,8 @@ class Transition:
     ) -> None:
         """The user is still there: resolve what is pending, and choose.
 
-        The choice is `among` these arms. What was `shown` instead of a choice here is an arm with
-        its propensity; then the choice is what the policy would have shown.
+        The choice is `among` these arms. If the caller has `shown` an arm, with its propensity, the
+        choice is what the policy would have shown.
         """
         if self.row.pending:
             self.resolve(reward, records.NEXT)

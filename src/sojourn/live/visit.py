@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Visit:
     """One stay of one user. A call returns when what it did is durable.
 
-    `opened` is what is known of it if the call that returned this visit has opened it, else None.
-    `decide`, `reward`, `end` and `info` have twins for asyncio: `adecide` and so on.
+    `opened` has what is known of it if the call that returned this visit opened it, else None.
+    `decide`, `reward`, `end` and `info` have asyncio twins: `adecide` and so on.
 
     >>> import sojourn as sj
     >>> with sj.Experiment("shorts", ["dance", "news"], compiled=False, seed=1) as experiment:
@@ -47,7 +47,7 @@ class Visit:
         return self.decide(Ask(reward=reward, logged=Logged.of(logged))).arm
 
     def decide(self, ask: Ask | None = None) -> Decision:
-        """The next decision, with its state and propensity: `choose` with all of `Ask`."""
+        """The next decision, with its state and propensity: `choose` with all options of `Ask`."""
         return self.experiment.decide(self.id, ask or Ask())
 
     async def adecide(self, ask: Ask | None = None) -> Decision:
@@ -56,9 +56,9 @@ class Visit:
     def reward(self, value: float, *, step: int | None = None) -> str:
         """The reward of a step, by default the last one.
 
-        Returns "learned"; or "same" if this reward is known; or "late" if the step was resolved
-        without it, longer ago than `late_horizon`: then it is kept in the log, but not learned.
-        Another value than the one known raises `Conflict`.
+        Returns "learned"; "same" if this reward is known already; or "late" if the step was
+        resolved without it longer ago than `late_horizon`: then it is logged, but not learned. A
+        value that differs from the known one raises `Conflict`.
         """
         return self.experiment.journal.run(self._operations.rewarding(self.id, value, step))
 

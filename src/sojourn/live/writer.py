@@ -22,7 +22,7 @@ Append = Callable[[Sequence[Change]], Sequence[bool]]
 
 
 class Ticket(Pending):
-    """A place in the queue: of a change, of something to do between two commits, or of nothing.
+    """A place in the queue: for a change, for something to do between two commits, or for nothing.
 
     Its outcome is whether the change was applied, or else rejected by the optimistic lock; or what
     was done returned.
@@ -43,7 +43,7 @@ class Ticket(Pending):
 
 
 class Watch(Protocol):
-    """What traces commits: which calls a commit was for, and how it went."""
+    """Traces commits: the calls that a commit was for, and its result."""
 
     def mark(self) -> Any:
         """Called where a change is queued; given back when it is committed."""
@@ -125,7 +125,7 @@ class Writer:
         return ticket
 
     def close(self, seconds: float | None = None) -> int:
-        """Write what is queued, then stop; how many calls are not written after so many seconds."""
+        """Write what is queued, then stop; the number of calls not written in these seconds."""
         with self.lock:
             self._closing = True
             self._filled.notify()

@@ -1,6 +1,6 @@
 """From logs to a decision: read, fit, decide what to run, evaluate a policy.
 
-The floors, each of which imports only those below it:
+The layers, each of which imports only those below it:
 
     report               what people see: text, JSON, an HTML page
     deciding, evaluating what to run, by simulation; a policy's value on another policy's log

@@ -87,7 +87,7 @@ class OwnRewards(Compiled):
         return self.rewards.counted(reward)  # type: ignore[no-any-return]
 
     def outcome(self, user: Any, arm: int, state: float, u: float) -> tuple[float, bool, float]:
-        """What u decides for the user of this visit: reward, whether it is over, next state."""
+        """The outcome for the user of this visit by u: reward, whether it is over, next state."""
         if self.own.shape[0] > 1:
             mean = self.own[self.clock[0] % self.own.shape[0], arm]
             reward, left, after = coin(user, mean, arm, state, u)
@@ -103,7 +103,7 @@ class OwnRewards(Compiled):
 
 @dataclass(frozen=True)
 class NoPrices(Compiled):
-    """Nothing is said of regret."""
+    """No regret is computed."""
 
     def is_free(self, arm: int) -> bool:
         return True

@@ -1,8 +1,8 @@
-"""What the paper says that a simulation or an exact computation can check, sentence by sentence.
+"""The sentences of the paper that a simulation or an exact computation can check.
 
-The sentences are in `claims.toml`; here is how each is measured. What words are taken to mean, the
-round marks and thresholds, is the same for all claims. It is our reading, not the paper's, and
-`templates/page.md` explains it.
+The sentences are in `claims.toml`; here is how each is measured. The reading of words, marks and
+thresholds is the same for all claims. It is our reading, not the paper's, and `templates/page.md`
+explains it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ Q_LEARNING = {"q-greedy": "Q-learning, ε-greedy", "q-ucb": "Q-learning, UCB"}
 MAIN = ("A", "B")
 COMPARISONS = {"A": "a", "B": "c", "C": "low", "D": "three"}
 BOUNDS = {"A": "b", "B": "d", "C": "low-bounds", "D": "three-bounds"}
-"""By setting: the figure in which policies are compared, and the one with their bounds."""
+"""By setting, the figure that compares policies, and the one with their bounds."""
 EMA = ("ema-1000", "ema-100", "ema-low")
 WIDTHS = {"A": 8.73, "B": 0.63, "ema-1000": 4.43, "ema-100": 3.11, "ema-low": 0.12}
 """The half-widths that the paper states."""
@@ -175,7 +175,7 @@ def _widths(setting: str, place: str, labels: tuple[str, ...]) -> Claims:
 
 
 def _open_choices() -> Claims:
-    """What the paper leaves open, chosen the other way: ties, c, details of Q-learning."""
+    """Open choices of the paper, made the other way: ties, c, details of Q-learning."""
     for key, trials in (("outperforms-ties", "ties"), ("outperforms-c4", "theorems")):
         for setting, (label, other) in product(MAIN, RIVALS.items()):
             about = _about(setting, COMPARISONS, label)
@@ -267,7 +267,7 @@ CLAIMS: tuple[Claim[Results], ...] = (
     *_coefficients(),
     *_opposite(),
 )
-"""In the order of the paper, except that rows of a kind stand together."""
+"""All claims in the order of the paper, except that rows of a kind stand together."""
 
 
 def claims_about(trials: Iterable[str], figures: Iterable[str]) -> list[Claim[Results]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 POINTS = 401
-"""Of a curve over the states."""
+"""Points of a curve over the states."""
 
 
 def draw(figure: Figure, results: Results) -> "Picture":
@@ -201,7 +201,7 @@ EDGES = (
 )
 LOOPS = (Edge(0, 0, -1.0, 0.2, 0.93, "(1 - μ)(1 - q00)"), Edge(1, 1, 1.0, 0.8, 0.93, "μ (1 - q11)"))
 RADIUS = 13.0
-"""Of a state, in points."""
+"""Radius of a state, in points."""
 LOOP = (0.03, 0.07, 1.9)
 """Half the distance of a loop's ends, their height above the state, and the bend."""
 

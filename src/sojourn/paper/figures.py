@@ -1,4 +1,4 @@
-"""The paper's figures, which `figures.toml` declares: what each one shows, of which trials."""
+"""The paper's figures, declared in `figures.toml`: what each one shows, of which trials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .trials import TRIALS
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What is in a picture, drawn from the results of these trials."""
+    """The content of a picture, drawn from the results of these trials."""
 
     trials: tuple[str, ...] = ()
 

@@ -27,7 +27,7 @@ CITED, NOT_YET = TEXTS["cited"], TEXTS["not_yet"]
 
 WIDTH, INDENT = 100, "  "
 MOST = 10
-"""Of the screen: its width, and how many claims it names; the report has all."""
+"""Width of the screen, and the number of claims that it names; the report has all."""
 HEADINGS = {
     Verdict.CONFIRMED: "confirmed",
     Verdict.NOT_YET: "not yet",
@@ -204,7 +204,7 @@ def _not_confirmed(report: Report[Results]) -> str:
 
 
 def _line(found: Checked) -> str:
-    """Where it is in the paper, and the first thing that is otherwise."""
+    """Where it is in the paper, and the first measurement against it."""
     said = ", ".join([_place(found), *found.contrary[:1]])
     return INDENT + shorten(said, WIDTH - len(INDENT), placeholder=" ...")
 
@@ -222,7 +222,7 @@ def _undecided(report: Report[Results]) -> str:
         return ""
     minutes = sum(trial.seconds for trial in TRIALS.values()) / 60
     return (
-        "Undecided for want of runs: --precision paper decides most, in about "
+        "Undecided because there are too few runs: --precision paper decides most, in about "
         f"{minutes:.0f} minutes of a processor."
     )
 

@@ -58,7 +58,7 @@ def _keep(folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> 
 
 
 def _load(folder: Path, trials: Sequence[Trial], made: Made) -> tuple[Results, Made]:
-    """The results, and what they say about themselves: kept ones may be others than asked."""
+    """The results, and how they were made by their files: kept ones may differ from this call."""
     found = {trial.name: _labelled(_path(folder, trial.name), trial) for trial in trials}
     if found:
         results = [labelled.result for labelled in found.values()]

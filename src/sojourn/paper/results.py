@@ -104,7 +104,7 @@ def at(estimate: Estimate, *place: int) -> Pair:
 
 
 Results = Mapping[str, LabelledResult]
-"""By the names of trials."""
+"""Results by the names of trials."""
 
 Found = Iterator[Measured]
 Take = Callable[..., Found]
@@ -112,7 +112,7 @@ Take = Callable[..., Found]
 
 @dataclass(frozen=True, eq=False)
 class Taken(Measure[Results]):
-    """What a function of findings measures."""
+    """Measurements of a function of findings."""
 
     take: Callable[[Results], Found]
     kind: str = ""
@@ -123,7 +123,7 @@ class Taken(Measure[Results]):
 
 
 def of_trials(kind: str, number: int = 1) -> Callable[[Take], Callable[..., Taken]]:
-    """Make a measure of a function of the results of so many trials, which come first.
+    """Make a measure of a function of the results of this many trials, which come first.
 
     Without any the function takes its other arguments alone.
     """

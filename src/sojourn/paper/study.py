@@ -1,4 +1,4 @@
-"""A study: run its trials, keep what they found, draw it, check its claims, write its report.
+"""A study: run its trials, keep and draw the results, check its claims, write its report.
 
 The output folder has `chunks.db`, the finished work that another call takes up; what the study
 keeps of its results, from which everything else is made; `figures/`, the report and `claims.json`.
@@ -81,7 +81,7 @@ class Meter:
 
 
 class Made(NamedTuple):
-    """What results were made with."""
+    """The settings that results were made with."""
 
     precision: str
     seed: int
@@ -103,7 +103,7 @@ class Study(Generic[Findings]):
     keep: Callable[[Path, Iterable[tuple[Trial, Any]], Made], None]
     """Saves the results of trials, which come one by one as they are finished."""
     load: Callable[[Path, Sequence[Trial], Made], tuple[Findings, Made]]
-    """What was kept, and what it was made with: the given one, unless the files say otherwise."""
+    """The kept results and their settings: the given ones, unless the files say otherwise."""
     command: Callable[[Made], str]
     """The command that gives the same numbers."""
     files: Callable[[Report[Findings], Path], dict[str, str]]
@@ -192,7 +192,7 @@ def _folder(name: str, path: Path, *parts: str) -> Path:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(
-            f"{name} = {str(path)!r} is not allowed: it must be a folder that can be made and "
+            f"{name} = {str(path)!r} is not allowed: it must be a folder that can be created and "
             f"written ({reason})"
         ) from None
     return path

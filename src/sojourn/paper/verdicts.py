@@ -20,7 +20,7 @@ from ..stats.intervals import Interval
 from ..version import __version__
 
 Findings = TypeVar("Findings")
-"""What the trials of a study found, in the form that its claims are measured on."""
+"""The results of a study's trials, in the form that its claims are measured on."""
 
 
 class Verdict(StrEnum):
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
 
 
 def overall(measured: Sequence[Measured]) -> Verdict:
-    """Of a claim with several measurements: the severest, so that it is confirmed if all are."""
+    """The severest verdict of several measurements, so that a claim is confirmed if all are."""
     verdicts = {m.verdict for m in measured}
     return next((v for v in SEVEREST_FIRST if v in verdicts), Verdict.UNDECIDED)
 
@@ -82,7 +82,7 @@ class Measure(ABC, Generic[Findings]):
     """Something to measure on findings, or to compute; the fields of a subclass say what."""
 
     kind: str = ""
-    """What measures of this kind are about, where a report sorts claims by it."""
+    """The subject of measures of this kind, by which a report sorts claims."""
     trials: tuple[str, ...] = ()
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Claim(Generic[Findings]):
     measures: tuple[Measure[Findings], ...]
     note: str = ""
     figure: str = ""
-    """Of claims that need no trial: the figure to show them with."""
+    """The figure to show a claim with, if it needs no trial."""
     choice: str = ""
     of: str = ""
 
@@ -127,7 +127,7 @@ class Checked(NamedTuple):
 
     @property
     def contrary(self) -> list[str]:
-        """In plain words, what is otherwise than claimed."""
+        """In plain words, what contradicts the claim."""
         wrong = {Verdict.NOT_CONFIRMED, Verdict.NOT_YET}
         return [m.contrary for m in self.measured if m.verdict in wrong and m.contrary]
 
@@ -179,13 +179,13 @@ def hinges(checked: Iterable[Checked]) -> dict[str, list[Checked]]:
 
 
 def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
-    """How many have which verdict."""
+    """The number of claims by verdict."""
     found = Counter(c.verdict for c in checked)
     return {verdict: found[verdict] for verdict in Verdict}
 
 
 def in_words(counts: Mapping[Verdict, int]) -> str:
-    """How many have which verdict; "not yet" is only spoken of where claims are asymptotic.
+    """The number of claims by verdict; "not yet" is mentioned only where claims are asymptotic.
 
     >>> in_words({Verdict.CONFIRMED: 3, Verdict.NOT_YET: 0, Verdict.NOT_CONFIRMED: 0})
     '3 confirmed, 0 not confirmed'

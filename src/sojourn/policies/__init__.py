@@ -1,4 +1,4 @@
-"""Policies: what to show next. `POLICIES` has all that are installed, `ALL` the package's own."""
+"""Policies choose the next arm. `POLICIES` has all that are installed, `ALL` the package's own."""
 
 from ..engine.loops import jitable as jitable
 from ..engine.streams import Stream as Stream, draw_uniform as draw_uniform
@@ -40,12 +40,12 @@ _MODULES = (
 ALL: tuple[type[Policy], ...] = tuple(
     getattr(module, name) for module in _MODULES for name in module.__all__
 )
-"""Every policy of the package: a module lists its own in `__all__`."""
+"""All policies of the package; each module lists its own in `__all__`."""
 
 POLICIES: Registry[type[Policy]] = Registry(
     "policy", "sojourn.policies", {cls.__name__: cls for cls in ALL}
 )
-"""By name; the command line, the service, benchmarks, docs and contract tests go through it."""
+"""Policies by name, for the command line, the service, benchmarks, docs and contract tests."""
 
 ORACLES: Registry[type[Policy]] = Registry(
     "policy", "sojourn.policies.oracles", {"ExactIndex": ExactIndex}

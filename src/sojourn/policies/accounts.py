@@ -1,8 +1,8 @@
-"""What arms are worth for a whole visit, under two accounts of leaving.
+"""Values of arms for a whole visit, under two accounts of leaving.
 
 In the first, leaving depends on the bin of the state and the level of the reward alone, so that
 arms differ in their means only. In the second, arms also differ in their effect on leaving
-(`stats.departures`). What was seen decides how much speaks against either.
+(`stats.departures`). The data decide how much evidence there is against each.
 """
 
 from math import exp, inf, log, sqrt
@@ -33,7 +33,7 @@ STRENGTH, ALIKE, DIFFERENT = 0, 1, 2
 
 
 class Conclusions(NamedTuple):
-    """What a whole-visit policy remembers beside `Watched`."""
+    """The memory of a whole-visit policy beside `Watched`."""
 
     due: Array  # pulls of every arm at which to estimate next
     base: Array  # log odds by [bin, level]

@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
 @jitable
 def no_counts(arms: int) -> Counts:
-    """Of arms never played."""
+    """Counts of arms never played."""
     return Counts(np.zeros(arms), np.zeros(arms), np.zeros(1))
 
 
@@ -143,7 +143,7 @@ class Policy(Compiled):
     """Its name in the literature: the name of the class with hyphens, spaces and case."""
 
     learns_from: ClassVar[str] = "rewards"
-    """What changes its choices: "nothing", "rewards", or "departures" as well."""
+    """The data that change its choices: "nothing", "rewards", or "departures" as well."""
 
     if TYPE_CHECKING:
 
@@ -236,7 +236,7 @@ class Forgetting(Compiled):
         def forget_arm(self, memory: Any, arm: int) -> None: ...
 
     def keep(self, memory: Any, state: float, arm: int, reward: float, times: float) -> None:
-        """Add a step so many `times`; -1 removes it."""
+        """Add a step this many `times`; -1 removes it."""
 
     def fade_kept(self, memory: Any, factor: float) -> None:
         """Multiply what `keep` has added by a factor."""

@@ -1,4 +1,4 @@
-"""What learned policies remember of departures, and what follows.
+"""What learned policies remember of departures, and the conclusions.
 
 What follows is the cost of a mistake by state, and with it the optimism of each bin.
 """
@@ -25,7 +25,7 @@ DOUBT, TRIAL = 0.7, 200.0
 
 
 class Watched(NamedTuple):
-    """What a learned policy remembers: `Counts`, what was seen of departures, and conclusions."""
+    """The memory of a learned policy: `Counts`, departures, and conclusions."""
 
     pulls: Array
     successes: Array
@@ -181,7 +181,7 @@ def reconsider(memory: Any, confidence: float, follow: bool) -> None:
 
 @jitable
 def sure_of_sign(steps: float) -> float:
-    """How many standard errors below 0 a cost has to be after so many steps.
+    """How many standard errors below 0 a cost has to be after this many steps.
 
     Departures show the sign of a bin whatever is played there, so that a wrong conclusion is found
     out: `DOUBT` is enough for a while. Later they may be wrong with a chance of about `TRIAL` /

@@ -33,7 +33,7 @@ MOST_CELLS = 1000
 
 
 class Rewards(NamedTuple):
-    """What these policies remember beside the memory of others: the rewards of every arm."""
+    """The memory of these policies beside that of others: the rewards of every arm."""
 
     grid: Array  # weights by [arm, point]
 
@@ -126,9 +126,9 @@ class EmpiricalImedExplorer(Empirical):
 class EmpiricalIMED(EmpiricalImedExplorer, Always):
     """IMED with the divergence for bounded rewards (Honda and Takemura, JMLR 16, 2015).
 
-    With N pulls of an arm, F the rewards seen and m* the greatest mean, plays the least
-    N Kinf(F, m*) + log N. On rewards of 0 and 1 it is IMED. The one to take for graded rewards that
-    vary little: it needs far fewer pulls to tell them apart (docs/graded.md).
+    With N pulls of an arm, F the rewards seen and m* the greatest mean, plays the least N Kinf(F,
+    m*) + log N. On rewards of 0 and 1 it is IMED. Take it for graded rewards that vary little: it
+    needs far fewer pulls to tell arms apart (docs/graded.md).
 
     >>> EmpiricalIMED(cells=50).label
     'Empirical IMED, cells=50'

@@ -20,7 +20,7 @@ from .reasons import Explains
 
 
 class Moment(NamedTuple):
-    """What the scores of one decision have in common."""
+    """The values that all scores of one decision share."""
 
     log_t: float
     extra: float  # what the budget of every arm has beside log t
@@ -104,7 +104,7 @@ class Explorer(Explains, Policy):
         return 1.0 + successes, 1.0 + pulls - successes
 
     def moment(self, memory: Any, state: float, optimism: float) -> Any:
-        """What all scores of one decision have in common, worked out once."""
+        """The values that all scores of one decision share, computed once."""
         return 0.0
 
     def draws_ties(self) -> bool:

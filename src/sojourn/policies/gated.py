@@ -1,4 +1,4 @@
-"""IMED and Thompson sampling: explorers that the paper does not have, gated by optimism.
+"""IMED and Thompson sampling, explorers beyond the paper, gated by optimism.
 
 Where optimism is positive they explore by their own rule. Elsewhere they play the arm of greatest
 KL index, which at optimism -1 is the lower confidence bound and at 0 the empirical mean.

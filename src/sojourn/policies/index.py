@@ -78,7 +78,7 @@ class Index(Counting, Explorer, Optimism):
         return self.optimism(state)
 
     def extra(self, memory: Any, log_t: float) -> float:
-        """What all arms have beside log t: c log log t."""
+        """The term of all arms beside log t: c log log t."""
         return extra_of(self.c, log_t)
 
     def target(self, memory: Any, state: float, optimism: float) -> float:

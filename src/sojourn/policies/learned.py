@@ -6,7 +6,7 @@ the estimated model for the cost of a mistake in each bin, and is then optimisti
 cheap and cautious where they are costly: +1 at the least cost, -1 at the greatest, in proportion
 between, but never below a `floor`. For two states and a floor of -1 that is ULCB or its opposite. A
 floor of 0, empirical means in place of lower bounds, is safer where the states for exploring are
-rare: there a lower bound keeps to a wrong arm that is known well for very long (docs/beyond.md).
+rare: there a lower bound plays a wrong but well-known arm for very long (docs/beyond.md).
 
 Until a difference shows it is optimistic everywhere. A bin's cost counts as different from that of
 the commonest bin when the two differ by more than `confidence` standard errors, those that hold
@@ -78,7 +78,7 @@ class Watcher(Forgetting):
         return level_of(state, int(self.bins))
 
     def optimism_now(self, memory: Any, state: float) -> float:
-        """That of the bin of the state."""
+        """The optimism of the state's bin."""
         return float(memory.optimism[self.bin_of(state)])
 
     def watch_many(
@@ -143,7 +143,7 @@ class Watcher(Forgetting):
         self.forget_kept(memory, arm)
 
     def departure_cells(self) -> int:
-        """By bin and level."""
+        """The number of cells, by bin and level."""
         return 2 * int(self.bins)
 
     def departure_cell(self, state: float, reward: float) -> int:
@@ -169,8 +169,8 @@ class Learned(Watcher):
     `threshold`, which is greater than 0 and at most 1.
 
     With `follow_improper` the arm of least mean is played in bins where mistakes seem to cost less
-    than 0: there a success shortens the visit by more than it is worth. It shows people what they
-    like least, and is therefore not the default.
+    than 0: there a success shortens the visit by more than it is worth. That shows people what they
+    like least, so it is not the default.
     """
 
     learns_from: ClassVar[str] = "departures"
@@ -187,7 +187,7 @@ class Learned(Watcher):
         object.__setattr__(self, "floor", validation.number("floor", self.floor, -1, 1))
 
     def optimism_now(self, memory: Any, state: float) -> float:
-        """That of the bin of the state, but not below the floor, or `LEAST`."""
+        """The optimism of the state's bin, at least the floor, or `LEAST`."""
         optimism = float(memory.optimism[self.bin_of(state)])
         return optimism if optimism == LEAST else max(optimism, self.floor)
 
@@ -235,7 +235,7 @@ class LearnedUCB(Learned, Hoeffding):
 
 @dataclass(frozen=True)
 class LearnedKLUCB(Learned, KL):
-    """KL-UCB with learned optimism: KL-ULCB, or its opposite, without being told which.
+    """KL-UCB with learned optimism: KL-ULCB or its opposite, whichever the data show.
 
     >>> LearnedKLUCB(bins=2).confidence
     1.5
@@ -248,7 +248,7 @@ class LearnedKLUCB(Learned, KL):
 class LearnedIMED(Learned, ImedExplorer):
     """IMED where learned optimism is positive, the greatest empirical mean elsewhere.
 
-    The policy to start with when nothing is known of the users (docs/beyond.md). With ``floor=-1``
+    Start with this policy when nothing is known of the users (docs/beyond.md). With ``floor=-1``
     it plays the KL lower bound in the state where mistakes are costliest.
 
     >>> from sojourn import Problem, TwoState, simulate

@@ -1,4 +1,4 @@
-"""Optimism: where on the way from the lower to the upper confidence bound to look, by state.
+"""Optimism by state: the point between the lower and the upper confidence bound.
 
 +1 is the upper bound (explore), -1 the lower bound (play safe), 0 the empirical mean.
 """

@@ -1,4 +1,4 @@
-"""Policies that are told the user, one of finitely many states, and go by tables made beforehand.
+"""Oracle policies: they know the user, who has finitely many states, and use prepared tables.
 
 The exact visit index: for the counts of an arm and every state of the user there is a known mean at
 which one is indifferent between pulling the arm and showing one of that mean for ever. The arm of
@@ -32,7 +32,7 @@ from .reasons import Explains, Seen
 
 
 def looks_of(user: FiniteUser) -> tuple[Array, Array]:
-    """What is seen of each state, and 1 for states of a first step of its own.
+    """The look of each state, and 1 for states of a first step of its own.
 
     InputError if states look alike.
     """
@@ -59,7 +59,7 @@ def find_state(seen: Array, first: Array, fresh: float, state: float) -> int:
 
 
 class Rated(NamedTuple):
-    """What the policy remembers beside `Counts`: the index of every arm, and where the visit is."""
+    """The memory beside `Counts`: the index of every arm, and where the visit is."""
 
     scores: Array  # by [state, arm]
     fresh: Array  # 1 at the first step of a visit, for users to whom it matters
@@ -72,8 +72,8 @@ class ExactIndex(Explains, Policy):
     `visits` is the mean of a geometric number; of a fixed number it is that number. Every mean has
     the prior Beta(a, b), and counts up to `pulls` pulls of an arm are in the table; beyond, the
     index is a KL upper bound whose budget falls as pulls come near the steps ahead. Ties are broken
-    at random. The tables are made with the policy, or beforehand: `ExactIndex.of`. Live it cannot
-    run, because it has to know in advance when people leave.
+    at random. The tables are made with the policy, or beforehand: `ExactIndex.of`. It cannot run
+    live, because it has to know in advance when people leave.
 
     >>> import sojourn as sj
     >>> user = sj.TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1)
@@ -124,9 +124,9 @@ class ExactIndex(Explains, Policy):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """For the user of the problem; `visits` has to be given."""
+        """The policy for the user of the problem; `visits` has to be given."""
         if "visits" not in parameters:
-            raise InputError("visits is missing: the exact index has to know how many there are")
+            raise InputError("visits is missing: the exact index needs their number")
         return cls(**{"user": problem.user, **parameters})
 
     def memory(self, arms: int) -> Any:
@@ -197,7 +197,7 @@ def _(policy: ExactIndex, usual: Any) -> str:
 
 
 class Planning(NamedTuple):
-    """What the policy remembers beside `Counts`: where it is, and the arm it settled on."""
+    """The memory beside `Counts`: where the visit is, and the arm it settled on."""
 
     ended: Array  # visits
     fresh: Array  # 1 at the first step of a visit
@@ -236,7 +236,7 @@ class Planned(Explains, Policy):
     by_rule: bool = field(repr=False)
     """Whether it commits to a rule: the arm in state s of the user is then bit s."""
     visits: int
-    """How many, if it is fixed; else 0."""
+    """The number of visits, if it is fixed; else 0."""
 
     # As arrays have no one truth value of their comparison, a plan is equal to itself only.
     __eq__ = object.__eq__
@@ -246,7 +246,7 @@ class Planned(Explains, Policy):
     def of(cls, plan: Any) -> Self:
         """The policy of a `sojourn.theory.Plan`; InputError if states of the user look alike."""
         if plan is None:
-            raise InputError("plan = None is not allowed: ask bayes_optimum for it with plan=True")
+            raise InputError("plan = None is not allowed: call bayes_optimum with plan=True")
         seen, first = looks_of(plan.visits.user)
         horizon = plan.visits.horizon
         visits = int(horizon.visits) if horizon.fixed else 0

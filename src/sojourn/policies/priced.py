@@ -1,10 +1,10 @@
-"""An index from prices: explore as far as the steps ahead are worth it, where mistakes are cheap.
+"""The priced index: explore where mistakes are cheap, as far as the steps ahead are worth it.
 
-What is a pull of an arm worth that looks worse than another? It costs D(s) times the difference
-now, and what it shows may pay in all steps ahead. With one arm unknown and the other known that is
-a stopping problem (Chernoff and Ray 1965; Lai 1987). Its solution for R steps ahead is an upper
-confidence bound whose budget, after N pulls, is less than log(R / N) nats. R is not known, so it
-grows with time, and the arms share it (as in MOSS: Audibert and Bubeck 2009).
+A pull of an arm that looks worse than another costs D(s) times the difference now; what it shows
+may pay in all steps ahead. With one arm unknown and the other known that is a stopping problem
+(Chernoff and Ray 1965; Lai 1987). Its solution for R steps ahead is an upper confidence bound whose
+budget, after N pulls, is less than log(R / N) nats. R is not known, so it grows with time, and the
+arms share it (as in MOSS: Audibert and Bubeck 2009).
 
 Where a mistake costs more than in other states one may wait for those, at the risk that the arm is
 better: a costlier state has a budget that does not depend on R (`patience`; docs/index-policy.md).
@@ -66,13 +66,13 @@ def log_ratio_of(budget: float, pulls: float, thrift: float) -> float:
 
 
 class Worth(NamedTuple):
-    """What is remembered beside `Watched`: what a step ahead is worth."""
+    """The memory beside `Watched`: the value of a step ahead."""
 
     worth: Array  # the logarithm, in mistakes where they are cheapest
 
 
 PRIOR = (1.0, 1.0)
-"""Of the mean of every arm: a Beta distribution's parameters."""
+"""Prior of the mean of every arm: a Beta distribution's parameters."""
 
 FARTHEST = 40.0
 """Standard deviations that an arm is never behind."""
@@ -155,8 +155,8 @@ class AheadExplorer(Gated):
     `visits`, the number of visits that there will be, they are those left at the average length so
     far; 0 means that it is not known. The arms share them.
 
-    `thrift`, from 0 to 100, is by how many nats, at most, a budget is below log(steps ahead /
-    pulls): more of it has less regret in most runs, and more runs in which a good arm is dropped.
+    `thrift`, from 0 to 100, is the number of nats by which a budget is at most below log(steps
+    ahead / pulls): more of it gives less regret in most runs, but more runs drop a good arm.
 
     Pulls and means are those of the posterior of a uniform prior, Beta(1, 1): as if every arm had
     had two more pulls, one of them a success.
@@ -184,7 +184,7 @@ class AheadExplorer(Gated):
         return self.extra_after(memory, ended, log_t)
 
     def extra_after(self, memory: Any, ended: float, log_t: float) -> float:
-        """The same once so many visits have ended."""
+        """The same once this many visits have ended."""
         times = self.ahead
         if self.visits > 0.0:
             times = max(self.visits - ended, 1.0) / (ended + 1.0)
@@ -213,10 +213,10 @@ class PricedIndex(Learned, AheadExplorer):
 
     With y = log(R / N), m the posterior mean of an arm and N its pulls and two. R = 8 t W / M are
     the steps ahead of each of M arms at time t, or what is left of `visits`, times what a step is
-    worth: W is how costly a mistake is on average, in mistakes where they are cheapest. And
+    worth: W is how costly a mistake is on average, in mistakes where they are cheapest. x solves
     E max(Z - x, 0) = A x, where A is how much costlier than in others a mistake is in this state. W
-    and A are learned from departures (`price`); in the cheapest state x is infinite. Nothing has to
-    be known in advance (docs/index-policy.md).
+    and A are learned from departures (`price`); in the cheapest state x is infinite. It needs no
+    prior knowledge (docs/index-policy.md).
 
     >>> policy = PricedIndex(bins=2)
     >>> memory = policy.memory(arms=2)

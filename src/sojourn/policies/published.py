@@ -1,4 +1,4 @@
-"""Policies of other papers that the field will ask about: by the load, and by time over pulls.
+"""Policies of other papers, for comparison: by the load, and by time over pulls.
 
 AdaUCB (Wu, Guo and Liu, *Adaptive exploration-exploitation tradeoff for opportunistic bandits*,
 ICML 2018) explores when the load L of the moment, what a mistake costs then, is low:

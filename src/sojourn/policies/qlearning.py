@@ -158,7 +158,7 @@ class UCBQLearning(Tabular):
 
     @classmethod
     def for_problem(cls, problem: Problem, **parameters: Any) -> Self:
-        """With H the expected length of a visit under the best rule."""
+        """The policy with H the expected length of a visit under the best rule."""
         return cls(**{"H": problem.length.mean, **parameters})
 
     def memory(self, arms: int) -> QTable:

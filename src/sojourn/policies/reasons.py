@@ -1,4 +1,4 @@
-"""Why an arm was chosen, in words: what policies say on the dashboard."""
+"""Why an arm was chosen, in words, for the dashboard."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..live.answers import Choice
 
 Seen: TypeAlias = "Choice"
-"""A decision with what the policy knew when it took it."""
+"""A decision and what the policy knew when it took it."""
 
 ENGAGED = 0.5
 """From this state on a visit goes well, unless the policy has another threshold."""
@@ -34,7 +34,7 @@ class Reason:
 
 
 def engaged(state: float, threshold: float = ENGAGED) -> str:
-    """How a user in this state is."""
+    """A user in this state, in words."""
     return "user is engaged" if state >= threshold else "user is not engaged"
 
 
@@ -48,7 +48,7 @@ def two_digits(p: float) -> str:
 
 
 def mean_of_pulls(choice: Seen) -> str:
-    """What is known of an arm that has pulls."""
+    """The mean of an arm that has pulls, in words."""
     pulls = f"{choice.pulls:,.0f} pull{'' if choice.pulls == 1.0 else 's'}"
     return f"mean {two_digits(choice.successes / choice.pulls)} of {pulls}"
 
@@ -96,7 +96,7 @@ class Explains:
 
 @dataclass(frozen=True)
 class Unexplained(Explains):
-    """Speaks for a policy that does not explain itself."""
+    """Explains a policy that does not explain itself."""
 
     label: str
 

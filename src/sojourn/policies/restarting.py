@@ -26,7 +26,7 @@ from .wrapper import Forgetful
 __all__ = ["Restarting"]
 
 BUCKETS = 64
-"""Sums kept of a sequence of trials. When there are so many, every other one is dropped."""
+"""Sums kept of a sequence of trials. When there are this many, every other one is dropped."""
 
 SMALLEST = 8.0
 """Trials in a bucket at first."""
@@ -39,7 +39,7 @@ needed = jitable(nats_needed)
 
 
 class Trails(NamedTuple):
-    """What `Restarting` remembers beside the memory of its policy."""
+    """The memory of `Restarting` beside that of its policy."""
 
     trail: Array  # rewards by [arm, column]
     trail_left: Array  # departures by [cell, column]
@@ -82,7 +82,7 @@ def follow(row: Array, outcome: float, delta: float) -> bool:
 
 @dataclass(frozen=True)
 class Restarting(Forgetful):
-    """`policy`, which forgets what was found to have changed.
+    """Wraps `policy`, and forgets what was found to have changed.
 
     The test is the generalised likelihood ratio of GLR-klUCB (Besson, Kaufmann, Maillard and
     Seznec, JMLR 23, 2022), with the threshold of `sojourn.stats.changes`: for as long as nothing
@@ -94,9 +94,9 @@ class Restarting(Forgetful):
     A sequence is kept as sums of 32 to 64 equal buckets, and looked at when one is full. So a
     change is found later than it might be, by a bucket at most: a 32nd of the trials so far.
 
-    With `explore` above 0 so large a share of the steps shows any arm, where the policy is one to
-    try (in its states of positive optimism): without, an arm that is no longer played may have
-    become the best unnoticed. It costs a share of all steps, for ever.
+    With `explore` above 0, that share of the steps shows a random arm, in states where the policy
+    explores (positive optimism). Without it, an arm that is no longer played may become the best
+    unnoticed. It costs that share of the steps, for ever.
 
     >>> policy = Restarting()
     >>> memory = policy.memory(arms=2)

@@ -1,4 +1,4 @@
-"""Policies for the whole visit: what an arm is worth includes its effect on leaving.
+"""Policies for the whole visit: the value of an arm includes its effect on leaving.
 
 Chances to leave may depend on the arm, the bin of the state and the level of the reward in any way.
 Two accounts of what was seen compete: in the first, leaving depends on bin and level alone, so that
@@ -107,11 +107,11 @@ class Visit(Watcher, Explorer):
             memory.due[arm] *= factor  # inf before the first look: it stays
 
     def explores_in(self, memory: Any, state: float) -> bool:
-        """Where mistakes are cheap."""
+        """Whether mistakes are cheap in this state."""
         return self.optimism_now(memory, state) > 0.0
 
     def greedy_values(self, memory: Any, state: float) -> Array:
-        """What a visit is worth that begins with the arm in this bin, by the likelier account.
+        """The value of a visit that begins with the arm in this bin, by the likelier account.
 
         If arms differ in their means only, that is the mean, or its negative where less is better.
         """
@@ -141,8 +141,8 @@ class Visit(Watcher, Explorer):
 class VisitIMED(Visit):
     """Plays the arm with the least evidence against its being best for the whole visit.
 
-    Where arms raise the exit rate it finds the one to show, and where they do not it comes close to
-    `LearnedIMED`; it need not be told which.
+    Where arms raise the exit rate it finds the one to show; where they do not, it comes close to
+    `LearnedIMED`. It learns which is the case.
 
     >>> policy = VisitIMED(bins=2)
     >>> memory = policy.memory(arms=2)
@@ -156,7 +156,7 @@ class VisitIMED(Visit):
     title: ClassVar[str] = "Visit IMED"
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """What speaks against the arm, with its sign changed."""
+        """The evidence against the arm, with its sign changed."""
         return -against(memory, arm, self.bin_of(state))
 
 

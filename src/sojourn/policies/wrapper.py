@@ -1,13 +1,13 @@
-"""Policies around another policy: a mixture with known propensities, and two that forget.
+"""Wrappers of policies: a mixture with known propensities, and two that forget.
 
-An index policy is deterministic, so that its log says nothing about other policies. Mixed with a
-little of any arm, it does: a log with the chance of each choice (its *propensity*) says what
+An index policy is deterministic, so its log says nothing about other policies. Mixed with a small
+share of random arms, it does: a log with the chance of each choice (its *propensity*) says what
 another policy would achieve, see `sojourn.logs.evaluate`.
 
 For tastes that change, what was seen long ago counts less, or not at all. That works for any policy
 that remembers sums of what it saw, which is every index policy and every learned one. Forgetting
-has its price where nothing changes: of an arm that is played rarely little is ever known, and it is
-tried again and again. docs/drift.md has the figures.
+has a price where nothing changes: little is ever known of a rarely played arm, so it is tried again
+and again. docs/drift.md has the figures.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ __all__ = ["EpsilonMixture", "Discounted", "Windowed"]
 
 @dataclass(frozen=True)
 class Wrapper(Explains, Policy):
-    """Chooses and learns as `policy` does, with its memory; subclasses change a part of that."""
+    """Chooses and learns like `policy`, with its memory; subclasses change a part of that."""
 
     policy: Policy = field(default_factory=KLULCB)
 
@@ -84,7 +84,7 @@ def plays_each_once(policy: Policy) -> bool:
 
 @dataclass(frozen=True)
 class EpsilonMixture(Wrapper):
-    """The choice of `policy` with chance 1 - `epsilon`, otherwise any arm.
+    """Plays the choice of `policy` with chance 1 - `epsilon`, otherwise a random arm.
 
     Its `probabilities` are exact: epsilon / arms, and 1 - epsilon times those of `policy`.
 
@@ -152,7 +152,7 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Discounted(Forgetful):
-    """`policy`, for which a step counts half as much after `half_life` more steps.
+    """Wraps `policy`: a step counts half as much after `half_life` more steps.
 
     All sums that it remembers are multiplied by 2^(-1 / half_life) before each step is counted, as
     in discounted UCB (Kocsis and Szepesvári 2006; Garivier and Moulines, ALT 2011): pulls and
@@ -198,10 +198,10 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Windowed(Forgetful):
-    """`policy`, which knows only the last `window` steps, at most 100,000.
+    """Wraps `policy`: it knows only the last `window` steps, at most 100,000.
 
     What is older is taken back from all sums that it remembers, as in sliding-window UCB (Garivier
-    and Moulines, ALT 2011). So an arm that was not played for so long is as one never played, and
+    and Moulines, ALT 2011). So an arm that was not played for that long counts as never played, and
     is played again. The clock by which a learned policy concludes stands still when the window is
     full; the time of its next conclusion goes back with every step that is forgotten.
 

@@ -1,4 +1,4 @@
-"""The answers that are of the service alone; the others are records of `sojourn.live`."""
+"""The answers that only the service has; the others are records of `sojourn.live`."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,7 +28,7 @@ class PolicyData:
 
 @dataclass(frozen=True, slots=True)
 class ServedExperiment:
-    """An experiment as it is served."""
+    """An experiment: its settings and arms."""
 
     name: str
     arms: list[ServedArm]
@@ -54,7 +54,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
-    """The names that the key may see, and those that are not served, with the reason."""
+    """The experiments that the key may see; `broken` ones are not served, with the reason."""
 
     experiments: list[str]
     broken: dict[str, str]
@@ -79,14 +79,14 @@ class Variants:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a reward."""
+    """The outcome of a reward."""
 
     outcome: Literal["learned", "same", "late"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Whether this call ended the visit; if not, it had ended before."""
+    """Whether this call ended the visit; false if it had ended before."""
 
     ended: bool
 
@@ -116,7 +116,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The experiment that is no more."""
+    """The name of the deleted experiment."""
 
     dropped: str
 

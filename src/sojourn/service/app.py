@@ -103,7 +103,7 @@ def create(options: Options) -> Service:
 
 @asynccontextmanager
 async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterator[None]:
-    """Open the store, now or when that can be done; at the end write what is queued, and close it.
+    """Open the store, now or as soon as possible; at the end write what is queued, and close it.
 
     The first start of a service has checked that the store is there (`server.run`); a worker that
     is started again while it is away waits for it, and answers 503.
@@ -144,7 +144,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
                 if str(error) != said:
                     log.warning("the store cannot be opened yet: %s", error)
                 said = str(error)
-        log.info("the store is there")
+        log.info("the store is open now")
         waiting.journal.close()
 
     traces = app.outermost.traces = telemetry.start()
@@ -197,11 +197,11 @@ def _hear_signals(stop: Callable[[], None]) -> None:
 
 def _add_health(app: FastAPI) -> None:
     async def healthz() -> answers.Status:
-        """The process lives."""
+        """The process is running."""
         return answers.Status("ok")
 
     async def readyz(request: Request) -> answers.Status:
-        """The store can be read, and written."""
+        """The store can be read and written."""
         journal = request.app.state.catalog.journal
         await journal.probing.submit(journal.check).arrive(min(PROBE, journal.deadline))
         return answers.Status("ready")

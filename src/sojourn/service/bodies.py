@@ -36,7 +36,7 @@ def _each_once(names: list[str]) -> list[str]:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(printable)]
-"""What any store can keep: 1 to 200 printable characters."""
+"""A name that any store can keep: 1 to 200 printable characters."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 """A number from 0 to 1: rewards, states, chances."""
@@ -58,7 +58,7 @@ class Body(BaseModel):
 
 
 class OpeningIn(Body):
-    """How a visit begins: whose it is, and the state if it is not the user model's start."""
+    """How a visit begins: its user, and its state if that is not the user model's start."""
 
     user: Name | None = None
     state: Share | None = None
@@ -72,11 +72,11 @@ class LoggedIn(Body):
 
 
 class DecideIn(Body):
-    """A decision is wanted.
+    """A request for a decision.
 
     With the same `request` as the visit's last decision, the answer is that decision again. `step`
-    is the number of the decision wanted, if that is known. With an `opening`, a visit that does not
-    exist is opened. `logged` is required where the caller chooses the arms, and is then the answer.
+    is the number of that decision, if it is known. With an `opening`, a visit that does not exist
+    is opened. `logged` is required if the caller chooses the arms; the answer is then that arm.
     With `candidates`, the policy chooses among these arms.
     """
 
@@ -100,7 +100,7 @@ class DecideIn(Body):
 
 
 class StepIn(DecideIn):
-    """A decision is wanted, and the reward of the decision before it is here."""
+    """A request for a decision, with the reward of the decision before it."""
 
     reward: Share
 
@@ -118,7 +118,7 @@ class EndIn(Body):
 
 
 class OpenCall(OpeningIn):
-    """Open a visit; without an id the server makes one."""
+    """A visit to open; without an id the server makes one."""
 
     call: Literal["open"]
     visit: Name | None = None
@@ -165,7 +165,7 @@ class BatchIn(Body):
 
 
 class PolicyIn(Body):
-    """A policy of the package by its name, with parameters if they are not the usual ones."""
+    """A policy of the package by its name, with the parameters that differ from the defaults."""
 
     name: Annotated[str, *_known(POLICIES)]
     parameters: dict[str, Any] = {}
@@ -174,8 +174,8 @@ class PolicyIn(Body):
 class UserIn(Body):
     """How a visit's state follows from its rewards: a user model by its name, and its settings.
 
-    `start` is a state, or states with their chances. Leave probabilities, of models that have
-    them, do not matter: who leaves is observed.
+    `start` is a state, or states with their chances. Leave probabilities of a model are ignored:
+    departures are observed.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -186,7 +186,7 @@ class UserIn(Body):
 
 
 class SettingsIn(Body):
-    """What experiments have in common, with variants or without."""
+    """Settings of all experiments, with variants or without."""
 
     arms: Arms
     user: UserIn = UserIn()
@@ -201,10 +201,10 @@ class SettingsIn(Body):
 
 
 class DecidingIn(Body):
-    """Who chooses the arms: a policy; or, if it is `external`, the caller.
+    """The choice of arms: by a policy; or, if `external`, by the caller.
 
-    The policy then learns from what the caller has chosen; with `shadow` it also says what it would
-    have shown.
+    The policy then learns from what the caller has chosen; with `shadow` it also records what it
+    would have shown.
     """
 
     policy: PolicyIn = PolicyIn(name="VisitIMED")
@@ -212,9 +212,9 @@ class DecidingIn(Body):
 
 
 class ExperimentIn(DecidingIn, SettingsIn):
-    """What to serve. Arms that the experiment has already stay as they are.
+    """An experiment to create or change. Arms that it has already stay as they are.
 
-    Rewards are 0 or 1; with a `reward_threshold` from 0 to 1, and good from there on.
+    Rewards are 0 or 1; with a `reward_threshold` they are from 0 to 1, and good from there on.
     """
 
 
@@ -232,7 +232,7 @@ class PriorsIn(Body):
 
 
 class VariantIn(DecidingIn):
-    """A variant: its share of the visits to begin with, and its policy.
+    """A variant: its first share of the visits, and its policy.
 
     If it is `external`, the caller chooses its arms, and the policy learns from them. It learns
     from its "own" visits, or from those of "all" variants.
@@ -245,8 +245,8 @@ class VariantIn(DecidingIn):
 class GuardrailIn(Body):
     """When a variant is worse than the holdout by more than `margin`, its visits go there.
 
-    With the `action` "stop exploring" it keeps them, and plays only what it knows to be best. That
-    it is worse is shown at level `alpha`, of the `metric` per visit; best after `planned` visits.
+    With the `action` "stop exploring" it keeps them, and plays only what it knows to be best. The
+    test compares the `metric` per visit at level `alpha`; it is sharpest after `planned` visits.
     """
 
     metric: Literal["reward", "steps", "left"] = "reward"
@@ -257,10 +257,10 @@ class GuardrailIn(Body):
 
 
 class VariantsIn(SettingsIn):
-    """An experiment with variants, by their names; the `holdout` is what others are compared with.
+    """An experiment with variants, by their names; the others are compared with the `holdout`.
 
-    Shares sum to 1. If the experiment is there, its shares stay as they are; without a `guardrail`
-    so does that. The other settings are those of all variants.
+    Shares sum to 1. If the experiment exists, its shares stay as they are, and so does its
+    guardrail unless one is given. The other settings apply to all variants.
     """
 
     variants: Annotated[dict[Name, VariantIn], Field(min_length=2, max_length=MOST_VARIANTS)]
@@ -269,7 +269,7 @@ class VariantsIn(SettingsIn):
 
 
 class SharesIn(Body):
-    """Other shares of some variants; the holdout has the rest."""
+    """New shares of some variants; the holdout gets the rest."""
 
     shares: Annotated[dict[Name, Share], Field(max_length=MOST_VARIANTS)]
 

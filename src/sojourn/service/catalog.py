@@ -1,4 +1,4 @@
-"""The experiments that a process serves: found in the store, opened once, made and changed."""
+"""The experiments that a process serves: found in the store, opened once, created and changed."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Trouble(NamedTuple):
-    """Why an experiment is not served, and what the store had of it then: settings and arms."""
+    """Why an experiment is not served, with its settings and arms in the store then."""
 
     reason: str
     stored: Stored | None
@@ -40,8 +40,8 @@ class Catalog:
     """The experiments of one journal, each opened once. Blocking work runs in threads.
 
     One that cannot be opened is `broken`: calls of it raise `Broken`, until its settings change.
-    `tell` is called with the name of an experiment and what became of a reward; `webhook` is the
-    address that is told when a guardrail acts.
+    `tell` is called with the name of an experiment and the outcome of a reward; `webhook` is the
+    address that is called when a guardrail acts.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Catalog:
             self.experiments[name]._reload()
 
     async def drop(self, name: str) -> list[str]:
-        """Delete an experiment, also a broken one, with its variants; all that were deleted.
+        """Delete an experiment, also a broken one, with its variants; the names of all deleted.
 
         `NotFound` if there is none, `Conflict` if it is a variant itself.
         """

@@ -87,12 +87,12 @@ class Crowd:
         return Ask(reward=reward)
 
     def learn(self, state: float, arm: int, reward: float, left: bool, after: float) -> None:
-        """What came of a step, for subclasses."""
+        """The result of a step, for subclasses."""
 
     def _number(self, arm: str) -> int:
         if arm not in self.numbers:
             known = ", ".join(self.numbers)
-            raise InputError(f"arm {arm!r} is not of the problem, whose arms are {known}")
+            raise InputError(f"arm {arm!r} is not in the problem, whose arms are {known}")
         return self.numbers[arm]
 
 

@@ -38,8 +38,8 @@ class Refusal(Exception):
         return Error(self.word, self.detail)
 
 
-AWAY = "the store cannot be used now: repeat the call with its `request`"
-"""What exactly failed in a store is in the log, not in the answer."""
+AWAY = "the store is unavailable: repeat the call with the same `request`"
+"""The log says what failed in the store; the answer does not."""
 
 REFUSALS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Refusal: lambda error: error,
@@ -71,13 +71,13 @@ def documented(answer: Any, statuses: Iterable[int] = ()) -> dict[int | str, Any
 
 
 def not_json() -> Refusal:
-    """For a body of another content type."""
+    """The refusal of a body of another content type."""
     return Refusal(415, "the body must be JSON, with content-type: application/json")
 
 
 def broken(request: str) -> Refusal:
-    """For a bug of this service."""
-    return Refusal(500, f"something went wrong here: the log says what, with request {request}")
+    """The answer to a bug of this service."""
+    return Refusal(500, f"internal error: the log has the traceback, with request {request}")
 
 
 def sentence(errors: Iterable[Any]) -> str:

@@ -32,9 +32,9 @@ Answered = tuple[int, Any]  # a status and a body
 
 
 class Target(NamedTuple):
-    """What a call is about: an experiment, a visit unless it is new, a step if that is in the path.
+    """The subject of a call: an experiment, a visit unless it is new, a step if the path has one.
 
-    `tell` is told what became of a reward: the experiment, and learned, same, late or conflict.
+    `tell` is called with the experiment and the outcome of a reward: learned, same, late, conflict.
     """
 
     experiment: Experiment
@@ -49,7 +49,7 @@ async def open_new_visit(at: Target, body: bodies.OpeningIn) -> Answered:
 
 
 async def open_visit(at: Target, body: bodies.OpeningIn) -> Answered:
-    """Open a visit, or find it."""
+    """Open a visit, or find an open one."""
     visit = await at.experiment.avisit(body.user, at.visit, body.state)
     if visit.opened is not None:
         return 201, visit.opened
@@ -57,18 +57,18 @@ async def open_visit(at: Target, body: bodies.OpeningIn) -> Answered:
 
 
 async def decide(at: Target, body: bodies.DecideIn) -> Answered:
-    """The next arm."""
+    """Choose the next arm."""
     assert at.visit is not None
     return 200, await at.experiment.adecide(at.visit, body.ask())
 
 
 async def step(at: Target, body: bodies.StepIn) -> Answered:
-    """The reward of the last arm, and the next one."""
+    """Send the reward of the last arm, and get the next one."""
     return await decide(at, body)
 
 
 async def reward(at: Target, body: bodies.RewardIn) -> Answered:
-    """The reward of one decision."""
+    """Send the reward of one decision."""
     assert at.visit is not None
     try:
         outcome = await at.experiment.get(at.visit).areward(body.value, step=at.step)
@@ -80,7 +80,7 @@ async def reward(at: Target, body: bodies.RewardIn) -> Answered:
 
 
 async def end(at: Target, body: bodies.EndIn) -> Answered:
-    """The user has left."""
+    """End a visit: the user has left."""
     assert at.visit is not None
     return 200, answers.Ended(await at.experiment.get(at.visit).aend(body.reward))
 
@@ -91,7 +91,7 @@ IN_BATCH: dict[str, Callable[[Target, Any], Awaitable[Answered]]] = {
 
 
 async def batch(at: Target, body: bodies.BatchIn) -> Answered:
-    """Many calls: those of one visit in order, visits concurrently."""
+    """Make many calls: those of one visit in order, visits concurrently."""
     found: list[Any] = [None] * len(body.calls)
     visits: dict[Any, list[int]] = defaultdict(list)
     end = time.monotonic() + at.experiment.journal.deadline

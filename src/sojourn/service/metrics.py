@@ -75,11 +75,9 @@ class Metrics:
         )  # fmt: skip
         self.conflicts = counter("sojourn_conflicts", CONFLICTS)
         self.reward_answers = counter(
-            "sojourn_reward_answers", "Rewards sent by themselves.", "experiment", "outcome"
+            "sojourn_reward_answers", "Rewards sent in calls of their own.", "experiment", "outcome"
         )
-        self.bugs = counter(
-            "sojourn_bugs", "Errors inside this service; the log has the traceback of each."
-        )
+        self.bugs = counter("sojourn_bugs", "Internal errors; the log has the traceback of each.")
         self.limited = counter("sojourn_rate_limited", "Requests refused with 429.")
         self.unauthorized = counter(
             "sojourn_unauthorized", "Requests refused with 401 or 403.", "status"
@@ -147,9 +145,9 @@ class Stored(Collector):
         visits = CounterMetricFamily("sojourn_visits", "Visits by event.", None, VISIT_LABELS)
         steps = CounterMetricFamily("sojourn_steps", "Decisions.", None, ["experiment"])
         rewards = CounterMetricFamily("sojourn_rewards", about, None, REWARD_LABELS)
-        about = "Arms in use that raise the exit rate; the dashboard says by how much."
+        about = "Active arms that raise the exit rate; the dashboard says by how much."
         raising = GaugeMetricFamily("sojourn_arms_raising_exit_rate", about, None, ["experiment"])
-        about = "Whether the guardrail of an experiment has acted, and nobody has undone it."
+        about = "Whether the guardrail of an experiment has acted and was not undone."
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
         about = "Means of arms, and of leaving, that have changed in the last four weeks."
         changed = GaugeMetricFamily("sojourn_changed_means", about, None, ["experiment"])

@@ -87,7 +87,7 @@ class Middleware:
         """Refuse a request by its headers: host, key, rate, size, type."""
         headers = request.headers
         if self.keyring is None and not LOCAL.fullmatch(headers.get(b"host", b"")):
-            raise Refusal(403, "without keys this service answers to localhost only")
+            raise Refusal(403, "without keys this service answers only requests to localhost")
         if request.method == "OPTIONS" and not request.wrong:
             return
         try:

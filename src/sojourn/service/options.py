@@ -25,39 +25,39 @@ class Options:
 
     >>> Options(host="0.0.0.0")
     Traceback (most recent call last):
-    sojourn.InputError: --host 0.0.0.0 can be reached from other machines, which takes keys: make \
-a file of them with sojourn keys new, and give it with --keys
+    sojourn.InputError: --host 0.0.0.0 can be reached from other machines, which needs keys: \
+create a file of them with sojourn keys new, and give it with --keys
     """
 
     store: str = option(
         "sqlite:///sojourn.db",
-        "sqlite:///file, postgresql://... or memory://; a password is better in the variable, "
-        "which is not in the list of processes.",
+        "sqlite:///file, postgresql://... or memory://; put a password into the variable, "
+        "which the list of processes does not show.",
         metavar="URL",
         secret=True,
     )
     host: str = option("127.0.0.1", "The address to listen on.")
     port: int = option(8000, "The port to listen on; 0: any free one.")
-    workers: int = option(1, "Processes; several need a store that they share.")
+    workers: int = option(1, "Number of processes; several need a store that they can share.")
     keys: Path | None = option(  # noqa: RUF009 (a field)
         None,
-        "API keys, from `sojourn keys new`; needed unless --host is this machine only.",
+        "File of API keys, from `sojourn keys new`; needed unless --host is this machine only.",
         metavar="FILE",
     )
     rate: float | None = option(
         None, "Requests per second for each key (or address, without keys); default: no limit."
     )
     deadline: float = option(
-        10.0, "Seconds after which a call that the store has not answered ends in 503."
+        10.0, "Seconds after which a call is answered with 503 if the store has not answered."
     )
-    connections: int = option(4096, "Open connections of each worker, at most.")
-    peer_connections: int = option(1024, "Open connections from one address, at most.")
+    connections: int = option(4096, "Most open connections of each worker.")
+    peer_connections: int = option(1024, "Most open connections from one address.")
     header_wait: float = option(10.0, "Seconds in which the headers of a request must arrive.")
     body_wait: float = option(30.0, "Seconds in which the body of a request must arrive.")
     origins: tuple[str, ...] = option(
         (),
         "CORS: a site whose pages may call, like https://www.example.com. Repeat for more; "
-        "in the variable, with spaces between.",
+        "in the variable, separated by spaces.",
         "--allow-origin",
         metavar="URL",
     )
@@ -65,17 +65,14 @@ a file of them with sojourn keys new, and give it with --keys
         None, "The folder of the archive; users are erased there too.", metavar="FOLDER"
     )
     keep_days: float | None = option(
-        None, "Move visits that ended more than so many days ago to the archive.", metavar="DAYS"
+        None, "Move visits that ended more than this many days ago to the archive.", metavar="DAYS"
     )
     webhook: str | None = option(
-        None,
-        "An address that is told, by a POST, when a guardrail acts.",
-        metavar="URL",
-        secret=True,
+        None, "An address that gets a POST when a guardrail acts.", metavar="URL", secret=True
     )
     demo: bool = option(
         False,
-        "Start with a demonstration experiment and simulated users: in memory, not among real "
+        "Start with a demonstration experiment and simulated users: in memory, apart from real "
         "visits, unless --store is given.",
         "--demo",
     )
@@ -91,8 +88,8 @@ a file of them with sojourn keys new, and give it with --keys
     def __post_init__(self) -> None:
         if self.keys is None and not self.local:
             raise InputError(
-                f"--host {self.host} can be reached from other machines, which takes keys: "
-                "make a file of them with sojourn keys new, and give it with --keys"
+                f"--host {self.host} can be reached from other machines, which needs keys: "
+                "create a file of them with sojourn keys new, and give it with --keys"
             )
         validation.whole("--port", self.port, 0, 65535)
         validation.whole("--workers", self.workers, 1, 512)
@@ -110,7 +107,7 @@ a file of them with sojourn keys new, and give it with --keys
             validation.number("--keep-days", self.keep_days, 0, 36_500)
             if self.archive is None:
                 raise InputError(
-                    f"--keep-days {self.keep_days:g} needs a folder for what is older: --archive"
+                    f"--keep-days {self.keep_days:g} needs a folder for older visits: --archive"
                 )
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
             raise InputError("--webhook is not allowed: it must begin with http:// or https://")

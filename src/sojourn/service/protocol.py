@@ -200,7 +200,7 @@ class Limited(HttpToolsProtocol):
         self._settle()
 
     def send_400_response(self, msg: str) -> None:
-        """The parser could not make sense of what arrived."""
+        """The parser could not read what arrived."""
         self.refuse(Refusal(400, "this is not a request in HTTP/1.1"))
 
     def pause_writing(self) -> None:
@@ -257,5 +257,5 @@ class Limited(HttpToolsProtocol):
 
 
 def protocol(options: Options) -> Any:
-    """What makes the protocol of a connection; every process has its own `Connections`."""
+    """The factory of protocols for connections; every process has its own `Connections`."""
     return partial(Limited, Connections(options))

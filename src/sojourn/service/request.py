@@ -93,7 +93,7 @@ def split_path(raw: bytes) -> list[str]:
         allowed = "it must begin with a slash, and names are 1 to 200 printable characters"
         raise _not_allowed(text, allowed)
     if not DOTS.isdisjoint(words):
-        raise _not_allowed(text, ". and .. are no names")
+        raise _not_allowed(text, ". and .. are not names")
     return words
 
 
@@ -131,7 +131,7 @@ class Buckets:
     def check(self, caller: str) -> None:
         wait = self.take(caller)
         if wait > 0.0:
-            detail = f"more than {self.rate:g} calls a second: try again in a moment"
+            detail = f"more than {self.rate:g} calls per second: try again in a moment"
             raise Refusal(429, detail, retry_after=ceil(wait))
 
     def _forget(self, now: float) -> None:

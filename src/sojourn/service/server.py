@@ -42,11 +42,11 @@ HEALTH = 20
 """Seconds without a health check after which a worker is replaced; starting one takes several."""
 
 SHORT = "%d descriptors (ulimit -n) are too few for the %d connections of --connections"
-FAILED = "the service could not start: the log says why"
+FAILED = "the service could not start: see the log"
 
 
 def run(options: Options, say: Callable[[str], None] = print) -> None:
-    """Serve until SIGTERM or Ctrl-C; InputError says in one sentence why that cannot be.
+    """Serve until SIGTERM or Ctrl-C; InputError if the options do not allow it.
 
     After a signal, what is in flight is answered, and what is queued is written.
     """
@@ -71,7 +71,7 @@ def run(options: Options, say: Callable[[str], None] = print) -> None:
 
 
 def _check(options: Options) -> None:
-    """Fail early, with one sentence, for what would fail in every worker."""
+    """Fail early, with one sentence, if every worker would fail."""
     if options.keys is not None:
         try:
             Keyring(options.keys)
@@ -223,7 +223,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 def logging_configuration(form: str, level: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """For `logging.config.dictConfig`: all loggers to standard error in one format."""
+    """Settings for `logging.config.dictConfig`: all loggers to standard error in one format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -46,7 +46,7 @@ def wanted(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def start() -> "Traces | None":
-    """What traces this process, if the variables ask for it."""
+    """Start to trace this process, if the variables ask for it."""
     named = wanted()
     return None if named is None else Traces(_exporter(named))
 
@@ -120,7 +120,7 @@ class Traces:
     def committed(
         self, marks: "Sequence[SpanContext | None]", seconds: float, error: Exception | None
     ) -> None:
-        """A span for a commit that just ended, of so many changes, if one of them is traced."""
+        """A span for a commit that just ended, of this many changes, if one of them is traced."""
         links = list({mark.span_id: mark for mark in marks if mark is not None}.values())
         if not links:
             return

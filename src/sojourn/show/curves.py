@@ -23,7 +23,7 @@ class Picture(Figure):
     """
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
-        """As any figure does, with the fonts of the package."""
+        """Save the figure with the fonts of the package."""
         with rc_context(style.SETTINGS):
             super().savefig(*args, **kwargs)
 
@@ -53,7 +53,7 @@ def draw(plot: Plot, size: style.Size = style.COLUMN) -> Figure:
 
 
 def draw_on(axes: Any, plot: Plot) -> None:
-    """The same on axes of one's own: in their style, with a legend in place of names at curves."""
+    """Draw a plot on given axes, in their style, with a legend in place of names at curves."""
     _draw_lines(axes, plot)
     axes.set_ylabel(plot.y)
     if plot.title:

@@ -1,6 +1,6 @@
-"""How far something is: a bar on a terminal or in a notebook, which goes away in the end.
+"""Progress: a bar on a terminal or in a notebook, removed at the end.
 
-Where there is neither, what takes long may print a line now and then.
+Elsewhere, long work may print a line now and then.
 """
 
 import sys
@@ -16,7 +16,7 @@ OFTEN = 0.2  # seconds between messages to a notebook
 
 
 class Now(NamedTuple):
-    """What is at work, the share done (None if nobody knows), what to add, and seconds left."""
+    """The current work, the share done (None: unknown), what to add, and seconds left."""
 
     work: str
     share: float | None
@@ -29,7 +29,7 @@ class Now(NamedTuple):
 
     @property
     def time_left(self) -> str:
-        """Nothing where nobody knows, and nothing in the end."""
+        """Empty if unknown, and at the end."""
         if self.left is None or (self.share or 0.0) >= 1.0:
             return ""
         return f"{self.left // 60:.0f}:{self.left % 60:02.0f} left"

@@ -48,7 +48,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def taken_apart(value: Any) -> tuple[Any, Arrays]:
-    """What JSON can say of a value, with a number in place of each array, and the arrays.
+    """A value as JSON, with a number in place of each array, and the arrays.
 
     >>> taken_apart({"x": (1, np.zeros(2))})
     ([{}, [['x', [[], [1, {'array': '0'}]]]]], {'0': array([0., 0.])})

@@ -43,19 +43,19 @@ Size = tuple[float, float]
 
 
 def size(letters: int = 0, wanted: Size = COLUMN) -> Size:
-    """Of a figure: as wanted, or wider if names of so many letters leave little of it."""
+    """Size of a figure: as wanted, or wider if names of this many letters leave little of it."""
     return max(wanted[0], LEFT + LEAST + _names(letters) + RIGHT), wanted[1]
 
 
 def frame(letters: int = 0, wanted: Size = COLUMN) -> tuple[float, float, float, float]:
-    """Where the axes are, as shares of `size`, with room for so many letters on the right."""
+    """The place of the axes, as shares of `size`, with room for this many letters on the right."""
     width, height = size(letters, wanted)
     across, up = width - LEFT - RIGHT - _names(letters), height - TOP - BOTTOM
     return LEFT / width, BOTTOM / height, across / width, up / height
 
 
 def above_axes(height: float) -> float:
-    """Where what the y axis shows is written, as a share of the height of the figure."""
+    """The place of the y axis's label, as a share of the height of the figure."""
     return 1 - (TOP - NAME_OFFSET / POINTS) / height
 
 
@@ -102,11 +102,11 @@ RAMP = (
     Look("#e0a030", SOLID),
     Look("#999999", DASHED),
 )
-"""For other policies, and for values of a parameter in order."""
+"""Colours of other policies, and of values of a parameter in order."""
 
 
 def look(label: str, number: int) -> Look:
-    """Of a policy by its label, or by its number among others."""
+    """The look of a policy, by its label or by its number among others."""
     return LOOKS.get(label) or RAMP[number % len(RAMP)]
 
 

@@ -102,14 +102,14 @@ STYLE = (
 
 
 class Renderer(NamedTuple):
-    """What is shown of a value of some class, and its plain data for JSON."""
+    """Renders the values of a class, as text and as plain data for JSON."""
 
     parts: Callable[[Any], Iterable[Part]]
     data: Callable[[Any], dict[str, Any]] | None = None
 
 
 RENDERERS: dict[str, Renderer] = {}
-"""By the name of the class. Reports know what they show, and never the reverse."""
+"""Renderers by the name of the class. Reports import results, and never the reverse."""
 
 
 class Shown:
@@ -130,7 +130,7 @@ class Shown:
 
 
 def renderer(value: Shown) -> Renderer:
-    """That of the value's class; the package that has it is imported on first use."""
+    """The renderer of the value's class; the package that has it is imported on first use."""
     name = type(value).__name__
     if name not in RENDERERS:
         import_module(value._rendered_by)

@@ -1,4 +1,4 @@
-"""Who computes the chunks: threads of this process, or the workers of a Dask cluster.
+"""Backends that compute chunks: threads of this process, or the workers of a Dask cluster.
 
 `submit` begins a chunk, in any order, and gives back a future. Its `result` is None if the chunk
 was lost and is to be computed again. The kernel runs without Python's lock, so that threads use all
@@ -43,13 +43,13 @@ class Threads:
 
     @property
     def compiling(self) -> Job | None:
-        """Whose policy takes longer than code from disk would; one compiles at a time."""
+        """The job whose policy is being compiled, if any; one compiles at a time."""
         late = time.monotonic() - FROM_DISK
         return next((job for job, since in [*self._preparing.items()] if since < late), None)
 
     @property
     def compiled(self) -> int:
-        """How many policies have been compiled, or were on disk."""
+        """Number of policies that have been compiled or were on disk."""
         return len(self._prepared)
 
     def submit(self, job: Job, first: int, runs: int) -> Future[Part]:
@@ -131,21 +131,21 @@ class Cluster:
         return part
 
     def cancel(self) -> None:
-        """Withdraw what has not begun; chunks that workers are at are of no use to anybody."""
+        """Withdraw chunks that have not begun; those in progress are discarded."""
         futures, self._futures = list(self._futures.values()), {}
         if futures and self._client.status == "running":
             self._client.cancel(futures)
 
 
 def compute_remotely(packed: bytes, engine: str, first: int, runs: int) -> Part:
-    """What a worker does: a chunk of the same bits as at home, or an error.
+    """The work of a worker: a chunk of the same bits as computed locally, or an error.
 
     The problem comes with its solution, because linear algebra differs between machines in the
     last digits.
     """
     if machine_digest() != engine:
         raise InputError(
-            "the workers have other versions of sojourn or numba than this process, or another "
+            "the workers and this process differ in the version of sojourn or numba, or in the "
             "kind of processor: install the same everywhere"
         )
     return _unpacked(packed).compute(first, runs)

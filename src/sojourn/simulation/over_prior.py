@@ -34,9 +34,9 @@ class OverPrior:
     optimum: BayesOptimum
     policies: tuple[Policy, ...]
     regrets: Array
-    """By [policy, run]."""
+    """Regret by [policy, run]."""
     control: Array
-    """Of the optimum in each run; empty without a plan."""
+    """The control variate of the optimum in each run; empty without a plan."""
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How many runs, a number or as many as a precision needs, and at which visits totals are kept.
+"""The number of runs, fixed or as many as a precision needs, and the checkpoints.
 
 With a precision every policy goes on until the 95 % half-width of its regret at the last
 checkpoint is small enough. It is looked at only after certain numbers of chunks: first when there
@@ -60,7 +60,7 @@ class Precision:
 
     @staticmethod
     def of(value: Any, max_runs: int = MAX_RUNS) -> "Precision":
-        """From 8.73, "5%" or "8.73 else 5%"."""
+        """Parse 8.73, "5%" or "8.73 else 5%"."""
         if not isinstance(value, str):
             number = validation.number("precision", value, 0, np.inf, open_ends=True)
             return Precision(width=number, max_runs=max_runs)
@@ -75,7 +75,8 @@ class Precision:
         except ValueError:
             raise InputError(
                 f"precision = {value!r} is not allowed: it must be a number greater than 0, a "
-                "share such as '5%', or '8.73 else 5%' to have one where the other is out of reach"
+                "share such as '5%', or '8.73 else 5%' to use the share where the number is out "
+                "of reach"
             ) from None
         return Precision(width, None if share is None else share / 100, max_runs)
 
@@ -116,7 +117,7 @@ def _runs_for(half_width: float, moments: Moments) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which chunks there are, and how many of them a policy needs."""
+    """The chunks, and how many of them a policy needs."""
 
     first_run: int
     size: int  # runs in a chunk

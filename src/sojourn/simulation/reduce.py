@@ -27,10 +27,10 @@ PULSE = 0.2  # seconds after which the loop looks up to see if it is to stop
 
 
 class Progress(NamedTuple):
-    """How far the work is; `done` and `total` are seconds of work for one worker.
+    """The progress of the work; `done` and `total` are seconds of work for one worker.
 
-    What is left is estimated from the last chunk of each policy and, if the number of runs is not
-    fixed, from the precision so far. What came from a store counts as no work.
+    The rest is estimated from the last chunk of each policy and, if the number of runs is not
+    fixed, from the precision so far. Chunks from a store count as no work.
 
     >>> Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0)
     Progress(done=2.0, total=8.0, runs=(64, 128), left=3.0, compiling=None, compiled=0)
@@ -50,7 +50,7 @@ class Stopped(Exception):
 
 @dataclass
 class Track:
-    """Where one policy stands."""
+    """The progress of one policy."""
 
     job: Job
     goal: int  # chunks that are needed for certain
@@ -66,7 +66,7 @@ class Track:
 
 @dataclass
 class Reduction:
-    """All tracks, and what becomes of their chunks."""
+    """All tracks and their chunks."""
 
     plan: Plan
     jobs: Sequence[Job]
@@ -89,7 +89,7 @@ class Reduction:
         self._landed: SimpleQueue[Any] = SimpleQueue()
 
     def run(self) -> None:
-        """Until every policy has what it needs; `Stopped` soon after `stopping` is set."""
+        """Work until every policy has what it needs; `Stopped` soon after `stopping` is set."""
         try:
             while any(track.open for track in self.tracks):
                 while (track := self._next()) is not None:
@@ -160,7 +160,7 @@ class Reduction:
         else:
             raise RuntimeError(
                 f"a chunk of {track.job.policy!r} was lost {tries} times: its workers died, "
-                "perhaps for want of memory"
+                "perhaps because memory ran out"
             )
 
     def _arrive(self, track: Track, number: int, part: Part) -> None:
@@ -216,12 +216,12 @@ class Reduction:
 
 
 Watch = Callable[[Progress], None] | bool | None
-"""A function that is told, or whether there is a bar; by default there is one in notebooks."""
+"""A function to call, or whether to show a bar; by default, notebooks show one."""
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[Callable[[Progress], None] | None]:
-    """Whom to tell how far a simulation is, if anybody."""
+    """The function that reports the progress of a simulation, if any."""
     if callable(watch):
         yield watch
     elif in_notebook() if watch is None else watch:
@@ -232,7 +232,7 @@ def watched(watch: Watch) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def check_watch(watch: Any) -> None:
-    """InputError if nobody can be told."""
+    """InputError if progress cannot be reported like this."""
     if not (watch is None or isinstance(watch, bool) or callable(watch)):
         raise InputError(
             f"progress = {watch!r} is not allowed: it must be a function, True or False"
@@ -240,7 +240,7 @@ def check_watch(watch: Any) -> None:
 
 
 def by_runs(show: Show) -> Callable[[Progress], None]:
-    """Takes the progress of a simulation: runs, and runs a second, or what is being compiled."""
+    """Takes the progress of a simulation: runs, and runs per second, or what is being compiled."""
     start = time.monotonic()
 
     def take(now: Progress) -> None:

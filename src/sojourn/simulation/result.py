@@ -1,4 +1,4 @@
-"""What a simulation found: moments over runs at checkpoints, never trajectories."""
+"""The result of a simulation: moments over runs at checkpoints, never trajectories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Stream(NamedTuple):
-    """Where runs came from: `runs` of them, numbered from `first`, of one seed.
+    """The origin of runs: `runs` of them, numbered from `first`, of one seed.
 
     >>> Stream(seed=0, first=0, runs=8).overlaps(Stream(seed=0, first=8, runs=8))
     False
@@ -65,14 +65,14 @@ class Result(Shown):
     policies: tuple[Policy, ...]
     checkpoints: NDArray[np.int64]
     moments: tuple[Moments, ...]
-    """By policy, of all columns: [checkpoint, column]; `kernel` describes the columns."""
+    """Moments by policy, of all columns: [checkpoint, column]; `kernel` describes the columns."""
     pairs: tuple[Moments, ...]
-    """Of the regret of one policy less that of a later one, run by run: (0, 1), (0, 2), ..."""
+    """Moments of the regret of one policy less that of a later one: (0, 1), (0, 2), ..."""
     streams: tuple[tuple[Stream, ...], ...]  # by policy, where its runs came from
     precision: Precision | None = None  # what was asked for, if it was
     version: str = __version__  # of the package that computed it
     last: tuple[NDArray[np.float64], ...] = ()
-    """By policy, the regret of each run at the last checkpoint; files do not have it."""
+    """The regret of each run at the last checkpoint, by policy; files do not have it."""
 
     @property
     def labels(self) -> list[str]:
@@ -102,8 +102,8 @@ class Result(Shown):
     def quantile(self, share: float) -> NDArray[np.float64]:
         """The regret at the end that this share of the runs does not exceed, by policy.
 
-        Of the greatest regrets there are few: a 99.9 % quantile takes several thousand runs.
-        InputError if the result was read from a file, which has moments only.
+        The greatest regrets are rare: a 99.9 % quantile takes several thousand runs. InputError if
+        the result was read from a file, which has moments only.
 
         >>> import sojourn as sj
         >>> result = sj.simulate("B", ["UCB", "ULCB"], visits=50, runs=8)
@@ -155,7 +155,7 @@ class Result(Shown):
         """Regret of one policy less that of another, at all checkpoints, run by run.
 
         Policies go by their number, label or class name. Both met the same users, so the interval
-        is usually narrower than those of the two regrets; it is made of the runs that both have.
+        is usually narrower than those of the two regrets. It uses the runs that both have.
 
         >>> import sojourn as sj
         >>> result = sj.simulate(sj.paper.SETTINGS["B"], ["UCB", "ULCB"], visits=50, runs=8)
@@ -281,7 +281,7 @@ class Result(Shown):
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything a program may want to know, in plain types."""
+        """The whole result in plain types."""
         return tables.result_data(self)
 
     def _parts(self) -> Sequence[Part]:

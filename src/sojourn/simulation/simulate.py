@@ -33,9 +33,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result, store: Path | None) -> None:
         runs = ", ".join(f"{n:,}" for n in result.runs)
         again = (
-            "to be able to go on another time, give a store"
+            "to be able to continue another time, give a store"
             if store is None
-            else f"run the same again with the store {store} to go on"
+            else f"to continue, run the same again with the store {store}"
         )
         super().__init__(f"stopped with {runs} runs finished; {again}")
         self.result = result
@@ -71,7 +71,7 @@ def simulate(
         problem: The arms and the user: a `Problem`, the name of a setting of the paper such as
             "A", or a problem file. Regret on a nonstationary one (`Problem.changing`) is against
             the best rule of the phase of each visit.
-        policies: Who plays: a policy or several, each a `Policy` or a name, with parameters if
+        policies: A policy or several, each a `Policy` or a name, with parameters if
             you like, such as "KL-ULCB" or "ULCB:c0=-0.5,c=4".
         visits: Visits in a run.
         runs: Independent runs of each policy; 1,000 unless `precision` is given.
@@ -138,7 +138,7 @@ def _how_many(runs: Any, precision: Any, max_runs: Any) -> tuple[Precision | Non
     """The precision, if one is asked for, and the greatest number of runs."""
     if precision is None:
         if max_runs is not None:
-            raise InputError("max_runs goes with precision: without it, runs says how many")
+            raise InputError("max_runs needs precision: without it, give runs")
         return None, validation.whole("runs", RUNS if runs is None else runs, 2, LAST_RUN)
     if runs is not None:
         raise InputError("give either runs or precision, not both")
@@ -188,7 +188,7 @@ def _warn_about_precision(result: Result) -> None:
 
 @contextmanager
 def _ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
-    """Have the first Ctrl-C call `stop` instead of raising an error just anywhere.
+    """Let the first Ctrl-C call `stop` instead of raising an error anywhere.
 
     The second one does what it always does. Only the main thread hears of Ctrl-C.
     """

@@ -1,4 +1,4 @@
-"""A store: finished chunks in one SQLite file, so that long work can be stopped and taken up again.
+"""A store: finished chunks in one SQLite file, so that long work can be stopped and continued.
 
 Every finished chunk is one transaction. The file is in write-ahead mode with full synchronisation:
 a chunk takes about a second to compute and some milliseconds to make durable, so there is nothing
@@ -77,7 +77,7 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
             )
 
     def enter(self, job: Job) -> None:
-        """Make a job known, and warn if there are chunks of it by other code."""
+        """Register a job, and warn if the store has chunks of it from other code."""
         names = {"problem": repr(job.problem), "policy": repr(job.policy), "seed": job.seed}
         subject = json.dumps({**names, "checkpoints": job.grid.tolist()})
         with self._clearly():

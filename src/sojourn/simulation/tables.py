@@ -99,7 +99,7 @@ def seeds(result: "Result") -> str:
 
 
 def parts(result: "Result") -> list[Part]:
-    """What `print` and notebooks show."""
+    """The text and tables that `print` and notebooks show."""
     visits, names = int(result.checkpoints[-1]), result.labels
     found: list[Part] = [
         f"{visits:,} visits, {seeds(result)}; regret with 95 % intervals",
@@ -116,7 +116,7 @@ def parts(result: "Result") -> list[Part]:
 def differences(result: "Result", baseline: int | None = None) -> Table:
     """The regret of every policy less that of one, with paired and unpaired half-widths.
 
-    That one is the policy of least regret unless another is given.
+    By default it is the policy of least regret.
     """
     if baseline is None:
         baseline = int(np.argmin(result.regret.mean[:, -1]))
@@ -200,7 +200,7 @@ def columns(result: "Result") -> dict[str, list[Any]]:
 
 
 def quantities(levels: int, arms: int) -> list[tuple[str, int | None, int | None]]:
-    """What the columns of the moments are: quantity, level, arm."""
+    """The columns of the moments: quantity, level, arm."""
     totals = {REGRET: "regret", REWARD: "reward", STEPS: "steps"}
     assert len(totals) == BY_LEVEL
     return [

@@ -1,4 +1,4 @@
-"""Has a chance changed? A test that may be looked at after every bucket of time.
+"""Has a chance changed? A test that is valid after every bucket of time.
 
 Successes and trials come as sums by bucket: a day, an hour, the next hundred trials. For each edge
 between two buckets there is a likelihood ratio, "one chance before the edge and another one since"
@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 def nats_needed(before: float, after: float, rank: float, delta: float) -> float:
-    """What the statistic has to reach, with trials before and since the `rank`-th edge."""
+    """The threshold of the statistic, with trials before and since the `rank`-th edge."""
     return log(4.0 * rank * (rank + 1.0) / delta) + 0.5 * log(before * after)
 
 
@@ -88,9 +88,9 @@ def change_in(
 ) -> Change | None:
     """The change that shows most in the sums of buckets in their order in time, or None.
 
-    Looked at after every bucket it finds a change where there is none with a chance of at most
-    `delta`, in all looks together. `overdispersion`, at least 1, divides the statistic: the
-    variance of the sums over that of coins of the same mean.
+    If it is used after every bucket, it ever finds a false change with probability at most `delta`.
+    `overdispersion`, at least 1, divides the statistic: the variance of the sums over that of coins
+    of the same mean.
     """
     won, made = np.asarray(successes, float), np.asarray(trials, float)
     if won.ndim != 1 or won.shape != made.shape:

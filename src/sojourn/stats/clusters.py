@@ -53,7 +53,7 @@ def one_ratio_variance(over: Array, under: Array, squares: Array, users: int) ->
 
 
 def widening(sums: Array, squares: Array) -> Array:
-    """By how much the errors of ratios are too small where few users make most of the steps.
+    """The factor by which errors of ratios are too small where few users make most of the steps.
 
     From sums over users of steps and of their squares, as (sum of n)^2 / (sum of n^2): as many
     users with equally many steps are worth as much (Kish). With K of them, each pulls the ratio

@@ -17,8 +17,7 @@ chooses by state and time alone, so for its own visits such a table is enough. I
 shown may depend on the step and on the user: `sojourn fit` adds both to the same log odds
 (`logs.model.joint`). Both fits agree where users are alike and arms are shown at random.
 
-The test of a warning is another one, `crossed`: a Laplace likelihood ratio does not hold at every
-look.
+The test of a warning is another one, `crossed`: a Laplace likelihood ratio is not always valid.
 """
 
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ PATIENCE = 3.0
 """The variance of departures at which the boundary of `crossed` is closest: a dozen can do."""
 
 MATERIAL = 1.1
-"""Users leave at least so many times as often after an arm that is warned of."""
+"""Users leave at least this many times as often after an arm that raises a warning."""
 
 
 @jitable
@@ -275,7 +274,7 @@ class Table(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What arms have in common: chances to leave by [bin, level], and by [level] over all bins."""
+    """Chances to leave over all arms: by [bin, level], and by [level] over all bins."""
 
     leave: Array
     share: Array
@@ -329,7 +328,7 @@ def fit_table(table: Table) -> FittedTable:
 
 @dataclass(frozen=True, eq=False)
 class ArmEffects:
-    """What the model says of a table: exit rates by arm, and how they compare."""
+    """The model's results for a table: exit rates by arm, and how they compare."""
 
     table: Table
 
@@ -354,7 +353,7 @@ class ArmEffects:
         return np.asarray(narrow), own, wide
 
     def variance(self, weights: Array) -> Array:
-        """By arm, of the log odds of leaving averaged over cells with these weights [arm, cell].
+        """Variance by arm of the log odds of leaving, over cells with these weights [arm, cell].
 
         Given the base, of which differences between arms do not depend.
         """
@@ -364,7 +363,7 @@ class ArmEffects:
 
     @cached_property
     def error(self) -> Array:
-        """By arm, of the log odds of leaving, averaged over where users have left after it."""
+        """Error by arm of the log odds of leaving, averaged over where users have left after it."""
         gone, every = _flat(self.table.seen * self.leave), _flat(self.table.left).sum(axis=0)
         usual = (every + 1e-9) / (every + 1e-9).sum()
         total = gone.sum(axis=1, keepdims=True)
@@ -436,7 +435,7 @@ def excess(table: Table) -> tuple[Array, Array]:
 
 
 def crossed(table: Table, level: float = FALSE_ALARMS) -> NDArray[np.bool_]:
-    """Which arms have more departures than a boundary allows that holds at every look.
+    """Which arms have more departures than an always-valid boundary allows.
 
     If arms are alike, any arm crosses it at any time with a probability of at most about `level`: a
     mixture of normal tests (Robbins), as wide as the number of arms demands.

@@ -37,7 +37,7 @@ def holm(scores: Array, level: float = FALSE_ALARMS) -> NDArray[np.bool_]:
 
 
 class Spread(NamedTuple):
-    """What is known of the variance between effects: E q = free + scale variance.
+    """The variance between effects, from E q = free + scale variance.
 
     q is Cochran's sum of squares, weighted by the errors (DerSimonian and Laird 1986).
     """

@@ -1,13 +1,13 @@
-"""Numbers with their 95 % intervals, and intervals that hold at every look.
+"""Numbers with their 95 % intervals, and intervals that hold at all times.
 
 A 95 % interval holds for one look. Anyone who looks after every visit and stops at the first
-significant difference finds one sooner or later, also where there is none. A confidence sequence
-allows for that: with 95 % the truth is in all of its intervals at once. One may look at any time,
-stop, or go on.
+significant difference finds one sooner or later, even if there is none. A confidence sequence
+allows for that: with probability 95 %, the truth is in all of its intervals at once. One may look
+at any time, stop, or continue.
 
 `sequence` is asymptotic (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central
 limit theory and asymptotic confidence sequences", Annals of Statistics 52, 2024): as an interval by
-the central limit theorem, it asks for nothing but a variance, and for enough units to begin with.
+the central limit theorem, it needs only a variance, and enough units to begin with.
 `ratio_evidence` is exact (Lindon and Malek, "Anytime-valid inference for multinomial count data",
 NeurIPS 2022).
 """
@@ -142,10 +142,10 @@ def ratio(top: Pair, bottom: Pair) -> Interval:
 
 
 PLANNED = 10_000.0
-"""Units at which a sequence is narrowest, unless said otherwise."""
+"""Units at which a sequence is narrowest, by default."""
 
 FIRST = 50.0
-"""Units of each side from which on there is anything to say."""
+"""Units of each side that an interval needs."""
 
 
 @cache
@@ -185,7 +185,7 @@ def sequence(
 
 
 def ratio_evidence(epochs: Iterable[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """A p-value, valid at every look, of counts that do not follow the shares they should have.
+    """A p-value, valid at all times, of counts that deviate from the shares they should have.
 
     An epoch is a time of constant shares: how many units went to each variant, and the shares,
     which sum to 1. The evidence of an epoch is the Bayes factor of a uniform prior of the shares

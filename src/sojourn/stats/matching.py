@@ -1,4 +1,4 @@
-"""What one recommender would earn at its next choice, by the steps at which another chose the same.
+"""The value of one recommender's next choice, from the steps at which another chose the same.
 
 With the chance b with which the other one chose (its propensity), a step at which both agree stands
 for 1 / b steps, and the others for none. So the weighted mean over steps of what happened next is
@@ -18,7 +18,7 @@ from .moments import Array
 
 
 class Steps(NamedTuple):
-    """Columns of steps: whose they are, by numbers from 0, whether both chose the same, what came.
+    """Columns of steps: users as numbers from 0, whether both chose the same, and the result.
 
     The propensity is NaN where it is not known, and so is `left`.
     """
@@ -54,7 +54,7 @@ RATIOS = {
     "would reward": ("weighted_reward", "weight"), "would left": ("weighted_left", "weight"),
     "would gain": ("weighted_reward", "weighted_left"),
 }  # fmt: skip
-"""Of sums. The gain is reward per departure; what begins with would is that of the first one."""
+"""Ratios of sums. The gain is reward per departure; names with would are of the first one."""
 
 NAMES = tuple(RATIOS)
 

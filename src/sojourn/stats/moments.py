@@ -25,7 +25,7 @@ class Moments(NamedTuple):
 
     @staticmethod
     def none(*shape: int) -> "Moments":
-        """Of no runs; joined with any others it gives exactly those."""
+        """Moments of no runs; joined with any others they give exactly those."""
         return Moments(0, np.zeros(shape), np.zeros(shape))
 
     @staticmethod
@@ -80,11 +80,11 @@ class Estimate(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is kept of one chunk."""
+    """The results of one chunk."""
 
     moments: Moments
-    """Of all columns: [checkpoint, column]."""
+    """Moments of all columns: [checkpoint, column]."""
     regret: Array
-    """Of every run, [run, checkpoint]: what differences between policies are made of."""
+    """Regret of every run, [run, checkpoint], for differences between policies."""
     seconds: float = 0.0
-    """What it took to compute; no part of the result."""
+    """The time that it took; no part of the result."""

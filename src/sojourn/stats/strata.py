@@ -78,7 +78,7 @@ def _clusters(visits: Array) -> float:
 
 
 def sample_ratio(opened: Array, shares: Array) -> float:
-    """A p-value, valid at every look, of visits that do not go where the shares say.
+    """A p-value, valid at all times, of visits that deviate from the shares.
 
     `opened` are counts [variant, epoch, group], `shares` are [epoch, variant]. Users are assigned,
     not visits: if visits vary more than independent ones would, by a factor that the variation

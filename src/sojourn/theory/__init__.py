@@ -1,4 +1,4 @@
-"""What is known of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
+"""The theory of a problem: the paper's assumptions, cases and bounds, and the Bayes limit."""
 
 from ..values.prior import DoesNotApply
 from ..values.visit_index import IndexTable, visit_index

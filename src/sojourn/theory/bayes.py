@@ -6,8 +6,8 @@ induction. It ends after `pulls` pulls in all, with two ends that bracket the tr
 
 * *commit*: the arm that is best for the rest is chosen and shown for ever. That is a policy, so
   that the least regret is at most its regret;
-* *be told*: the means are revealed, and only the best arm is shown from there. What is known more
-  can be ignored, so that the least regret is at least that (docs/limit.md has the proof).
+* *be told*: the means are revealed, and only the best arm is shown from there. More knowledge can
+  be ignored, so the least regret is at least that (docs/limit.md has the proof).
 """
 
 import os
@@ -33,15 +33,15 @@ MOST_PULLS = 20_000
 
 
 class TooLarge(InputError):
-    """More memory would be needed than there is."""
+    """The computation needs more memory than there is."""
 
 
 @dataclass(frozen=True, eq=False)
 class BayesOptimum(Shown):
     """The least Bayes regret of a user, priors and a horizon: between `low` and `high`.
 
-    `high` is attained: it is the Bayes regret of the policy that is best if it has to commit after
-    `pulls` pulls, whose table is `plan` if it was asked for.
+    `high` is attained: it is the Bayes regret of the best policy that commits after `pulls` pulls;
+    `plan` is its table if that was requested.
 
     >>> from sojourn import TwoState
     >>> least = bayes_optimum(TwoState(q00=0.8, q01=0.2, q10=0.2, q11=0.1), visits=2, pulls=20)
@@ -54,7 +54,7 @@ class BayesOptimum(Shown):
     horizon: Horizon
     pulls: int
     told: float
-    """What all visits are worth, on average, if the means are known."""
+    """The mean reward of all visits if the means are known."""
     low: float
     high: float
     plan: Plan | None = field(default=None, repr=False)
@@ -110,7 +110,7 @@ def bayes_optimum(
         prior: Beta(a, b) of every mean, or a pair for each arm.
         visits: How many on average, their number being geometric: after each another one comes
             with the same chance.
-        fixed: Exactly so many visits instead. The visits left are then a part of the state: the
+        fixed: Exactly this many visits instead. The visits left are then a part of the state: the
             work is that many times more.
         pulls: Pulls up to which all counts are gone through. The bracket shrinks as it grows; time
             grows like its fourth power with two arms and its sixth with three, memory like its

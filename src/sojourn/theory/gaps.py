@@ -1,7 +1,7 @@
 """Which state makes a wrong pull costly: mistake costs, cases, and the conditions on gaps.
 
-gap(s, a) = (best mean - mean of a) D(s), so whatever the paper asks of the gaps of every arm is a
-question about the mistake cost D alone.
+gap(s, a) = (best mean - mean of a) D(s), so every condition of the paper on the gaps of all arms is
+one on the mistake cost D alone.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ BY_ARM, GRADED = "leaving depends on the arm", "rewards are graded"
 BY_STATE = "rewards depend on the state"
 
 OUTSIDE = {BY_ARM: "by arm", GRADED: "graded", BY_STATE: "by state"}
-"""Why a problem is none of the paper's, and what its case is called."""
+"""Why a problem is outside the paper, and the name of its case."""
 
 
 def outside(problem: Problem) -> str | None:
-    """Why the paper's theory says nothing of a problem."""
+    """Why the paper's theory does not cover a problem."""
     found = (problem.by_arm, problem.graded, problem.by_state)
     return next((why for why, holds in zip(OUTSIDE, found, strict=True) if holds), None)
 
@@ -148,7 +148,7 @@ def case(problem: Problem | str | Path) -> str:
     * "mixed": with more than two states, D both rises and falls. The paper has no name for
       this case, nor a theorem;
     * "by arm", "graded": there is no D, because leaving depends on the arm or rewards are graded;
-    * "by state": rewards depend on the state, of which the paper says nothing.
+    * "by state": rewards depend on the state, which the paper does not cover.
 
     >>> [case(name) for name in ("A", "ema-100", "opposite")]
     ['normal', 'normal', 'opposite']
@@ -226,7 +226,7 @@ def _rise(costs: Sequence[float]) -> tuple[float, int, int]:
 
 @dataclass(frozen=True)
 class Conjecture:
-    """What was found for one c6: the largest rise of D, and between which two states."""
+    """The result for one c6: the largest rise of D, and its two states."""
 
     c6: float
     rise: float
@@ -243,9 +243,9 @@ def conjecture(
 ) -> tuple[Conjecture, ...]:
     """Scan the paper's conjecture that for its leave curve the gap never grows if c6 >= 5.
 
-    A row for each c6, which may also be below 5. `mean` is that of the best arm. The paper has
-    mean 0.9 and theta 0.5 in mind: there the scan finds it true from c6 = 4.796 on. It is not
-    true of every theta: with theta 0.3 it fails at c6 = 50, with theta 0.1 even at 1e6.
+    A row for each c6, which may also be below 5. `mean` is that of the best arm. The paper takes
+    mean 0.9 and theta 0.5: there the scan finds it true from c6 = 4.796 on. It is not true of every
+    theta: with theta 0.3 it fails at c6 = 50, with theta 0.1 even at 1e6.
 
     >>> [(row.c6, row.holds, round(row.rise, 4)) for row in conjecture([1, 4.5, 5, 1000])]
     [(1, False, 2.9808), (4.5, False, 0.0067), (5, True, 0.0), (1000, True, 0.0)]

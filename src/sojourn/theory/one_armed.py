@@ -4,7 +4,7 @@ Let all means be told but that of arm j. What is left is a one-armed bandit: arm
 arms, of which the best has mean l. Its counts are those of one arm, so that it is solved for any
 number of visits. With gap(s, a) = (m* - m_a) D(s; m*) as the price of a pull there are two bounds:
 
-* *one arm*: who is told more cannot do worse, so that for every j the least regret is at least
+* *one arm*: more knowledge cannot do worse, so that for every j the least regret is at least
   the mean over l of the least regret R_j(l) of that bandit;
 * *all arms*: charge half of a pull's price to the arm that was pulled and half to the arm that
   should have been. For every j the sum of what is charged to it is at least the least such sum
@@ -37,7 +37,7 @@ SPACING = 1.0 / 16.0
 """Between the values of l for which the bandit is solved, on the scale of the quadrature."""
 
 PULL, SHOW, WASTE = 0, 1, 2
-"""To pull the unknown arm, to show the best known one, to show one of mean 0."""
+"""Actions: pull the unknown arm, show the best known one, show one of mean 0."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def bayes_lower_bound(
     pulls: int = 200,
     progress: Callable[[float], None] | None = None,
 ) -> LowerBound:
-    """A number below the Bayes regret of every policy, for many arms and long horizons.
+    """A lower bound on the Bayes regret of every policy, for many arms and long horizons.
 
     The arguments are those of `bayes_optimum`, for a geometric number of visits and up to a million
     arms; `pulls` are those of the one unknown arm, after which its mean is told.

@@ -14,8 +14,8 @@ from . import gaps
 SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
 SAME_MEANS = "means are the same in every state"
 POSITIVE = "q > 0 everywhere"
-"""The one assumption that no theorem here insists on: the proofs use it only to make sure that
-visits end, and `Problem` has made sure of that."""
+"""The one assumption that no theorem here requires: the proofs use it only to ensure that visits
+end, which `Problem` has checked."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class AssumptionWarning(UserWarning):
 
 
 def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
-    """What the theorems assume: Assumption 1 (two states) or 2 (moving averages), and the rest.
+    """Check what the theorems assume: Assumption 1 (two states), 2 (moving averages), others.
 
     `n` is the number of bins of the DISC policies (Theorem 4). What concerns all states of
     [0, 1] is checked on 1001 even points and, near 0, on 20 points per decade from 1e-12.

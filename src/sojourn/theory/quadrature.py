@@ -31,7 +31,7 @@ class Nodes(NamedTuple):
 
     @classmethod
     def fine_enough(cls, known: float, least: float) -> "Nodes":
-        """For Beta(a, b) with a + b up to `known`, and what grows like x^(least - 1) at 0.
+        """Nodes for Beta(a, b) with a + b up to `known`, and functions like x^(least - 1) at 0.
 
         Likewise at 1. The spacing is three quarters of the standard deviation of the narrowest
         posterior, which leaves an error of exp(-2 (pi / 0.75)^2), or less: about 1e-15.
@@ -40,7 +40,7 @@ class Nodes(NamedTuple):
 
     @classmethod
     def spaced(cls, spacing: float, least: float) -> "Nodes":
-        """With this spacing of t; an odd number of them."""
+        """Nodes with this spacing of t; an odd number of them."""
         end = asinh(DIGITS / max(least, 0.1) / pi) + spacing
         t = spacing * np.arange(-ceil(end / spacing), ceil(end / spacing) + 1)
         odds = pi * np.sinh(t)
@@ -49,7 +49,7 @@ class Nodes(NamedTuple):
 
 
 class Posteriors(NamedTuple):
-    """Of one arm after n pulls, for 0, 1, ..., n successes: a row each, a column per node."""
+    """Posteriors of one arm after n pulls: a row for 0, ..., n successes, a column per node."""
 
     chance: Array
     """The chance of each node; rows add up to 1."""
@@ -132,17 +132,17 @@ MOST_RULES = 4
 
 
 class Greatest:
-    """What a visit is worth where the best arm is the one to show in every state."""
+    """The value of a visit where the best arm is the one to show in every state."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
 
     def of_visit(self, arms: Sequence[Posteriors]) -> tuple[Array, float]:
-        """To who knows the means, by [state of the user, k of each arm ...], and its error."""
+        """The value with known means, by [state of the user, k of each arm ...], and its error."""
         return of_greatest(arms, self.values), 0.0
 
     def by_rule(self, arms: Sequence[Posteriors]) -> list[Array]:
-        """To who shows one arm always, by arm."""
+        """The value of always showing one arm, by arm."""
         states, shape = len(self.values), [len(arm.chance) for arm in arms]
         found = []
         for j, arm in enumerate(arms):
@@ -205,14 +205,14 @@ class Ends:
             self.told = Pair(visits.user, self.nodes)
 
     def rows(self, n: Sequence[int]) -> list[Posteriors]:
-        """Posteriors of every arm after so many pulls of each."""
+        """Posteriors of every arm after this many pulls of each."""
         return [
             posteriors(self.nodes, a, b, int(pulls))
             for (a, b), pulls in zip(self.priors, n, strict=False)
         ]
 
     def told_at_once(self) -> tuple[float, float]:
-        """What all visits are worth with the means known from the beginning, and its error."""
+        """The value of all visits with the means known from the beginning, and its error."""
         of_visit, off = self.told.of_visit(self.rows([0, 0, 0]))
         ahead = self.visits.values(of_visit.reshape(len(self.values)))
         return float(ahead @ self.visits.start), off * self._most

@@ -180,7 +180,7 @@ class Lemma3:
     arms: int
 
     def bound(self, t: int) -> float:
-        """At most this is P(N_t(best arm) <= (p_min - eta)(t - 1) / 2); may exceed 1 early on."""
+        """Upper bound on P(N_t(best arm) <= (p_min - eta)(t - 1) / 2); may exceed 1 early on."""
         if t < self.T1:
             raise InputError(
                 f"t = {t!r} is not allowed: with these constants it must be at least {self.T1}"

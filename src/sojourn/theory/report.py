@@ -1,4 +1,4 @@
-"""All that the theory says about one problem, as text for people and a dictionary for machines."""
+"""What the theory says about one problem, as text for people and a dictionary for programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ COSTS = "D: what a mistake costs; an arm of mean d below the best one's loses d 
 
 @dataclass(frozen=True)
 class Summary(Shown):
-    """What is known about a problem; print it, or take `to_dict()` for JSON.
+    """The theory of a problem; print it, or take `to_dict()` for JSON.
 
     >>> known = summary("B")
     >>> known.case, round(known.values[1.0], 2), round(known.mistake_costs[0.0], 2)

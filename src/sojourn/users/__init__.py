@@ -20,11 +20,11 @@ USERS: Registry[type[User]] = Registry(
     "sojourn.users",
     {cls.model: cls for cls in (TwoState, Ema, Chain, LastReward, MovingAverage)},
 )
-"""By the name of the model in problem files, in stores and over HTTP."""
+"""User models by their name in problem files, in stores and over HTTP."""
 
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "two-state": {"q00": 1.0, "q01": 0.0, "q10": 0.0, "q11": 0.0},
     "ema": {"theta": 0.5, "c6": 1000.0},
     "chain": {"next": [[0, 1], [0, 2], [1, 2]], "leave": [[0.6, 0.1], [0.3, 0.05], [0.1, 0.02]]},
 }
-"""Settings to try a user model with: of those in the paper, their first problem's."""
+"""Example settings of each user model; for the paper's, those of their first problem."""

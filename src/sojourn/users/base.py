@@ -66,7 +66,7 @@ class Start(Compiled):
 
 
 class Space(NamedTuple):
-    """What a user model tells apart: states, rewards and arms.
+    """The states, rewards and arms that a user model tells apart.
 
     >>> from sojourn import TwoState
     >>> TwoState.space.states, TwoState.space.bins
@@ -74,11 +74,11 @@ class Space(NamedTuple):
     """
 
     states: int | None = None
-    """How many states there are, numbered from 0; None: the state is a point of [0, 1]."""
+    """Number of states, counted from 0; None: the state is a point of [0, 1]."""
     bins: int = 4
-    """Into how many equal bins of experience results are split."""
+    """Number of equal bins of experience by which results are split."""
     outcomes: int = 2
-    """How many levels of a reward the model tells apart, unless it is `graded`."""
+    """Number of levels of a reward that the model tells apart, unless it is `graded`."""
     cuts: tuple[float, ...] = ()
     """Rewards in (0, 1) at which the next state or the leave probability may jump."""
     graded: bool = False
@@ -147,12 +147,12 @@ class User(Compiled):
         return self.start.begin(u)  # type: ignore[no-any-return]
 
     def experience(self, state: float) -> float:
-        """What a policy gets to see of the state: a number in [0, 1]."""
+        """What a policy sees of the state: a number in [0, 1]."""
         return state
 
     @interpreted
     def settings(self) -> dict[str, Any]:
-        """What `from_settings` makes this user from, apart from its start."""
+        """The arguments of `from_settings` that make this user, apart from its start."""
         own = [f.name for f in fields(self) if f.init and f.name != "start"]
         return {name: getattr(self, name) for name in own}
 

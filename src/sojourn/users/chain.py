@@ -41,9 +41,9 @@ class Chain(User):
     start: Any = field(default=None, kw_only=True)
 
     after: Array = field(init=False, repr=False, compare=False)
-    """By [state, reward]: the next state; minus the number of states if it is random."""
+    """The next state by [state, reward]; minus the number of states if it is random."""
     chances: Array = field(init=False, repr=False, compare=False)
-    """By [state, reward, next state]; empty if no next state is random."""
+    """Chances by [state, reward, next state]; empty if no next state is random."""
     leaving: Array = field(init=False, repr=False, compare=False)
     shown: Array = field(init=False, repr=False, compare=False)
 

@@ -18,7 +18,7 @@ from ..validation import InputError
 from .base import MOST_STARTS, Space, Start, User
 
 FIRST_ROW = 0
-"""Of a rule: the first step of a visit; rows 1 and 2 are after a reward of 0 and of 1."""
+"""The row of a rule for the first step of a visit; rows 1 and 2 follow rewards of 0 and 1."""
 
 
 class Worth(NamedTuple):
@@ -131,7 +131,7 @@ class Population(User):
         return min((int(state) & -2) + 2.0, latest) + reward
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
-        """By class, layer, arm and the last two rewards; 1 after the last step."""
+        """Chance to leave by class, layer, arm and the last two rewards; 1 after the last step."""
         own, step = self.class_of(state), self.step_of(state)
         if step == self.last:
             return 1.0
@@ -227,7 +227,7 @@ class Population(User):
 
     @interpreted
     def transition(self, rule: Array, step: int) -> tuple[Array, Array]:
-        """What a step brings, [class, previous, (rewards, steps)], and where it goes.
+        """Rewards and steps of a step, [class, previous, (rewards, steps)], and where it goes.
 
         That is the chance to go on by [class, previous, reward].
         """

@@ -81,7 +81,7 @@ class LeaveCurve(Compiled):
 
     @property
     def falls(self) -> bool:
-        """Whether it never rises from 0 to 1; the simulator is then faster."""
+        """Whether it never rises from 0 to 1, which makes the simulator faster."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""Users made of other ones: a first step of its own, graded rewards by level, or one per arm."""
+"""Users made from others: a first step of its own, graded rewards by level, or one per arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ MOST_ODDS = 50.0
 
 @dataclass(frozen=True, repr=False)
 class Wrapper(User):
-    """A base for users that differ from `user` in something, and are like it in the rest."""
+    """A base for users that change one thing of `user`."""
 
     user: User
     start: Any = field(init=False, repr=False, compare=False)
@@ -191,7 +191,7 @@ class ShiftedLeave(LeaveCurve):
 
 @dataclass(frozen=True, eq=False)
 class LeaveTables(Compiled):
-    """By [arm, state, reward]."""
+    """Leave probabilities by [arm, state, reward]."""
 
     q: Array
 
@@ -215,7 +215,7 @@ class ByArm(Wrapper):
 
     After arm a in state s with reward r the user leaves with probability q_a(s, r), that of
     `users[a]`. The models are of one class and agree in where visits start and how states move.
-    The paper excludes this: clickbait is liked, and then people go.
+    The paper excludes this. An example is clickbait: people like it, and then leave.
 
     >>> users = [TwoState(0.5, 0.4, 0.5, 0.3), TwoState(0.15, 0.08, 0.12, 0.06)]
     >>> user = ByArm(users)
@@ -228,7 +228,7 @@ class ByArm(Wrapper):
     leaving: Any = field(init=False, repr=False, compare=False)
     base: User | None = field(default=None, init=False, repr=False, metadata=PYTHON_ONLY)
     added: tuple[float, ...] = field(default=(), init=False, repr=False, metadata=PYTHON_ONLY)
-    """What `odds` has made it from, if it has."""
+    """The arguments of `odds`, if that made it."""
 
     def __post_init__(self) -> None:
         users = self.users
@@ -284,7 +284,7 @@ class ByArm(Wrapper):
 
 
 def _fault(user: Any, first: Any) -> str | None:
-    """Why a model cannot be that of an arm, beside that of the first one."""
+    """Why a model cannot be that of an arm beside the first arm's model; None if it can."""
     if isinstance(user, Levels):
         return "put Levels around ByArm"
     plain = isinstance(user, User) and not isinstance(user, StaysFirst) and not user.space.arms

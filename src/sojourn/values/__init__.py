@@ -1,4 +1,4 @@
-"""What a visit is worth: V*, Q*, gaps, and the length and reward of a visit, exactly."""
+"""The exact value of a visit: V*, Q*, gaps, and the length and reward of a visit."""
 
 from .functions import ByState, CommonPrices, Piecewise, PriceSeries, PriceTable
 from .solution import CommonValues, MeanVariance, Values

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 MOST_STATES = 200_000
-"""Of the chain, with the visits left: beyond that not even one layer of counts is of use."""
+"""States of the chain, with the visits left: beyond that not even one layer of counts helps."""
 
 
 class Moves(NamedTuple):
@@ -38,7 +38,7 @@ class Moves(NamedTuple):
 
 
 class Horizon(NamedTuple):
-    """How many visits there are: `visits`, on average and geometric unless `fixed`."""
+    """The number of visits: `visits`, on average and geometric unless `fixed`."""
 
     visits: float
     fixed: bool
@@ -102,7 +102,7 @@ class FiniteUser:
         return len(self.codes)
 
     def values(self, mean: Array, lack: Array) -> Array:
-        """What the rest of a visit is worth by [state, ...] if every arm has this mean.
+        """The value of the rest of a visit by [state, ...] if every arm has this mean.
 
         `lack` is 1 - mean, given apart so that means next to 1 lose no digits. Gaussian elimination
         without a subtraction (Grassmann, Taksar and Heyman, Operations Research 33, 1985): what
@@ -232,7 +232,7 @@ class Visits:
         return start
 
     def values(self, of_visit: Array) -> Array:
-        """All that is to come, by [state of the chain, ...], from visit values by [state, ...]."""
+        """The value of all visits to come, by [state of the chain, ...], from visit values."""
         fresh = np.tensordot(self.user.start, of_visit, 1)
         return of_visit[self.of_user] + np.multiply.outer(self.later, fresh)
 

@@ -147,7 +147,7 @@ class CommonPrices(Compiled):
 
 @dataclass(frozen=True, eq=False)
 class PriceTable(Compiled):
-    """By [state, arm]; below the states there are, those of a first step of its own (-1 - s)."""
+    """Prices by [state, arm]; states of a first step of its own are below 0 (-1 - s)."""
 
     gaps: Array
     states: float

@@ -1,4 +1,4 @@
-"""Priors of the means, and what they must be like for a user."""
+"""Priors of the means, and what a user requires of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def check_proper(user: User, finite: FiniteUser, values: Array, what: str) -> No
     if not is_proper(finite, values):
         raise DoesNotApply(
             f"user = {validation.shown(user)} is not allowed: for some means it is better to show "
-            f"the arm of lower mean in some state, and {what} is for users with whom that never is"
+            f"the arm of lower mean in some state, and {what} is for users without such means"
         )
 
 

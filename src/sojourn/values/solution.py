@@ -16,7 +16,7 @@ from ..validation import InputError
 from .functions import Array, CommonPrices, Panels, PriceSeries, PriceTable, States
 
 OUTSIDE = 1e-14
-"""By which rounding may put a state outside of [0, 1]."""
+"""Distance by which rounding may put a state outside of [0, 1]."""
 
 Grid = States | Panels
 """The states at which functions are known: all, or nodes in [0, 1]."""
@@ -56,7 +56,7 @@ class Steps(NamedTuple):
         return self.earn + self.onward @ value
 
     def under(self, rule: Array) -> "Steps":
-        """Of the arm that a rule plays in each state: by [state] and [state, node]."""
+        """The step of the arm that a rule plays in each state: by [state] and [state, node]."""
         states = np.arange(rule.size)
         return Steps(*(part[rule, states] for part in self))
 
@@ -73,7 +73,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(user: User, rewards: Sequence[Reward], grid: Grid, states: Array) -> Steps:
-    """All that one step can do."""
+    """The steps of a user and rewards, from given states."""
     arms, space = len(rewards), user.space
     onward, earning = np.zeros((2, arms, states.size, grid.nodes.size))
     earn, square = np.zeros((2, arms, states.size))
@@ -169,7 +169,7 @@ class Values:
         return worth.index(max(worth))
 
     def mistake_cost(self, state: float) -> float:
-        """There is none: what a wrong pull costs is not in proportion to the mean it lacks."""
+        """There is none: the cost of a wrong pull is not proportional to the mean it lacks."""
         raise InputError(
             "mistake_cost does not apply, because leaving depends on the arm or rewards are "
             "graded: use gap(state, arm)"
@@ -242,7 +242,7 @@ def _worth(values: Values, state: float) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class CommonValues(Values):
-    """Where leaving does not depend on the arm and rewards are 0 or 1: there is a mistake cost.
+    """Values if leaving does not depend on the arm and rewards are 0 or 1: with a mistake cost.
 
     What is best in a state is the arm of highest or of lowest mean.
     """

@@ -1,4 +1,4 @@
-"""What a visit is worth: V*, Q*, gaps, and the length and reward of a visit.
+"""Solve for V*, Q*, gaps, and the length and reward of a visit.
 
 A step in state s with arm a brings reward r with chance p and goes on, unless the user leaves, to
 where W is the value:

@@ -127,7 +127,7 @@ def evaluate(gain: Array, idle: Array, pulled: Flags, matrix: Array, value: Arra
 
 @jitable
 def settle(gain: Array, idle: Array, pulled: Flags, matrix: Array, value: Array) -> None:
-    """Where it is best to pull, and the values then: policy iteration."""
+    """The states in which it is best to pull, and their values: policy iteration."""
     for s in range(gain.size):
         pulled[s] = gain[s] > 0.0
     for _ in range(1_000):

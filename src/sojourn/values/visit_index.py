@@ -31,7 +31,7 @@ KNOWN = 400
 MOST_PULLS, MOST_BYTES = 2_000, 2e9
 
 GROWTH = 1.0 / 32.0
-"""By which the number of pulls grows from one level of the diffusion to the next."""
+"""Growth of the number of pulls from one level of the diffusion to the next."""
 
 Z = np.linspace(-8.0, 8.0, 161)
 """Distances of the posterior mean from the known one, in standard deviations."""
@@ -50,7 +50,7 @@ class IndexTable:
     pulls: int
     finite: FiniteUser
     index: Array
-    """By [n (n + 1) / 2 + k, state], for n < pulls."""
+    """The index by [n (n + 1) / 2 + k, state], for n < pulls."""
     nats: Array
     """By [level, mean, state]: the budget of the KL upper bound that is the index from there on.
 
@@ -60,7 +60,7 @@ class IndexTable:
 
     @property
     def below(self) -> float:
-        """By how much an index is below its posterior mean, at most."""
+        """The most by which an index is below its posterior mean."""
         a, b = self.prior
         n = np.repeat(np.arange(self.pulls), np.arange(1, self.pulls + 1))
         k = np.arange(n.size) - n * (n + 1) // 2
@@ -87,7 +87,7 @@ def visit_index(
             the better arm is the one to show in every state.
         visits: How many there will be on average, their number being geometric.
         prior: Beta(a, b) of the mean.
-        pulls: Pulls of the arm up to which all counts are gone through, from 10 to 2,000. Time and
+        pulls: Pulls of the arm up to which all counts are enumerated, from 10 to 2,000. Time and
             memory grow with its square: with two states 200 take about half a second and 5 MB,
             1,000 seven seconds and 27 MB.
         progress: Called with the share of the work done, hundreds of times; Ctrl-C ends the work

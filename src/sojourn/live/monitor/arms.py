@@ -31,9 +31,9 @@ class ArmRow:
     """An arm: `pulls` were counted by this experiment, `prior_pulls` come from a warm start.
 
     `mean` is over both, as the policy sees it; the means in `states` are over `pulls` only.
-    `visit_value` is the expected reward of a visit if it is always shown; `leave_ratio` how many
+    `visit_value` is the expected reward of a visit if it is always shown; `leave_ratio` is how many
     times as often users leave after it as after other arms, in the same state and with the same
-    rewards (None if it cannot be said yet).
+    rewards (None: not known yet).
     """
 
     name: str
@@ -48,7 +48,7 @@ class ArmRow:
 
 
 class ArmPage(NamedTuple):
-    """One page of the arms that a search has found."""
+    """One page of the arms that a search found."""
 
     rows: tuple[ArmRow, ...]
     found: int
@@ -84,7 +84,7 @@ class ArmSums:
 
 @dataclass(frozen=True, eq=False)
 class VisitValues:
-    """What a visit is worth if one arm is always shown, by its rewards and departures.
+    """The value of a visit if one arm is always shown, by its rewards and departures.
 
     `effects` say how often users leave after an arm. `follow` has the chances of the next bin by
     [bin, level], `start` those of the first bin.

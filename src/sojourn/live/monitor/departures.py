@@ -19,16 +19,15 @@ CASES = {
     "normal": "A mistake costs more when a visit goes badly: explore while it goes well.",
     "opposite": "A mistake costs more when a visit goes well: explore while it goes badly.",
     "neutral": "A mistake costs the same in every state: explore anywhere.",
-    "mixed": "What a mistake costs both rises and falls with the state.",
-    "improper": "Showing the best arm is not the best thing to do in some state: look at what "
-    "counts as a reward.",
-    "not known yet": "The departures seen so far do not tell in which state a mistake costs more.",
+    "mixed": "The cost of a mistake both rises and falls with the state.",
+    "improper": "In some state it is best not to show the best arm: check what counts as a reward.",
+    "not known yet": "It takes more departures to tell in which state a mistake costs more.",
 }
 
 
 @dataclass(frozen=True)
 class Case:
-    """The case that the users are in: a word, a sentence, and the data that it rests on.
+    """The case that the users are in: a word, a sentence, and the data behind them.
 
     `confidence` is by how many standard errors two costs must differ to count as different.
     """
@@ -122,7 +121,7 @@ def watched(counts: Counts, arms: int, bins: int) -> tuple[Array, Array, Array]:
 def departures(
     settings: Settings, arms: ArmSums, moves: Array, seen: Array, left: Array
 ) -> Departures:
-    """What the counters of departures say, by the estimates of the learned policies."""
+    """Estimates from the counters of departures, with the methods of the learned policies."""
     confidence = getattr(base_policy(settings.policy), "confidence", Learned.confidence)
     conclusions = np.ones(settings.bins), np.zeros(1)
     memory = Watched(arms.all_pulls, arms.all_rewards, np.zeros(1), moves, seen, left, *conclusions)

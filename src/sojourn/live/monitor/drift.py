@@ -1,8 +1,8 @@
 """Has something changed? The mean reward of each arm, and how often users leave, over time.
 
-Both are watched in the sums of `trends`. The test is that of `stats.changes`, valid at every look,
-with a part of the level for each series; users differ, so it is divided by how much more sums vary
-than coins do (`stats.changes`).
+Both are watched in the sums of `trends`. The test is that of `stats.changes`, valid at all times,
+with a part of the level for each series. Users differ, so the statistic is divided by the
+overdispersion of the sums.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,11 +63,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Drift:
-    """What has changed of an experiment: the mean of each arm, and departures.
+    """Changes of an experiment: of the mean of each arm, and of departures.
 
-    Buckets are of `width` seconds, and whole before `until`. While nothing changes, anything at all
-    is said with a probability of at most `delta`, however often one looks, as far as `dispersion`
-    (of arms, of leaving) is known.
+    Buckets are of `width` seconds, and whole before `until`. While nothing changes, a false alarm
+    ever occurs with probability at most `delta`, as far as `dispersion` (of arms, of leaving) is
+    known.
     """
 
     experiment: str
@@ -90,11 +90,11 @@ class Drift:
         watched = sum(each.watched for each in self.series)
         if not watched:
             return "It is too early to say: there are too few steps."
-        return f"Nothing has changed: {watched} means over time were looked at."
+        return f"Nothing has changed in the {watched} means over time that are watched."
 
 
 def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
-    """What has changed of an experiment in the last four weeks, by the sums over time in its store.
+    """Detect changes of an experiment in the last four weeks, by the sums over time in its store.
 
     >>> from sojourn.live import Experiment
     >>> with Experiment("news", ["a", "b"], compiled=False) as news:
@@ -112,7 +112,7 @@ def drift(store: Store, experiment: str, *, delta: float = 0.05) -> Drift:
 
 
 def waited(settings: Mapping[str, Any], counts: Counts) -> float:
-    """For how many seconds it is not known what came of a step, where visits time out."""
+    """Seconds for which the result of a step is unknown, where visits time out."""
     timed_out = any(counts.get((f"{verb} by {TIMEOUT}", 0, 0, 0)) for verb in ("left", "resolved"))
     return float(settings["idle_timeout"]) if timed_out else 0.0
 
@@ -150,7 +150,7 @@ class Mean(NamedTuple):
 
 
 def means_of(arms: Iterable[Arm], states: Sequence[str]) -> list[Mean]:
-    """Those of arms in use, and those of leaving by state and reward."""
+    """The means of active arms, and of leaving by state and reward."""
     used = [Mean(ARM, arm.name, arm.position, "reward", "pulls") for arm in arms if not arm.retired]
     leaving = [
         Mean(LEAVING, f"leaving {state}, then {words}", as_arm(b), f"{level}_left", level)
@@ -171,7 +171,7 @@ class Times(NamedTuple):
 def drifted(
     experiment: str, means: Sequence[Mean], trends: Sequence[Trend], times: Times, delta: float
 ) -> Drift:
-    """What the sums say, of buckets that were over before `until`."""
+    """Changes in the sums, of buckets that were over before `until`."""
     whole = [trend for trend in trends if trend.start + times.width <= times.until]
     starts = sorted({trend.start for trend in whole})
     places = {start: i for i, start in enumerate(starts)}

@@ -59,10 +59,10 @@ class VisitTotals:
 
 @dataclass(frozen=True)
 class RewardTotals:
-    """How steps were resolved: `learned` from a reward, or `missing` one, by what came first.
+    """How steps were resolved: `learned` from a reward, or `missing` one.
 
-    `late` rewards came after their step was resolved: they are logged, not learned; those that were
-    `learned_late` took the place of the default one.
+    `late` rewards came after their step was resolved and are logged, not learned; `learned_late`
+    ones replaced the default reward.
     """
 
     total: float
@@ -77,7 +77,7 @@ class RewardTotals:
 
 @dataclass(frozen=True)
 class Warned:
-    """An arm that raises the exit rate: how many times as often users leave, and a sentence."""
+    """An arm that raises the exit rate: by which factor, and a sentence."""
 
     arm: str
     leave_ratio: Interval
@@ -87,12 +87,12 @@ class Warned:
 
 @dataclass(frozen=True)
 class Insight:
-    """An experiment in numbers, as `GET .../insight` answers."""
+    """An experiment in numbers, as `GET .../insight` returns it."""
 
     now: float
     policy: str
     states: tuple[str, ...]
-    """Those that occur, in words, from the worst to the best."""
+    """The states that occur, in words, from the worst to the best."""
     best: str | None
     """The active arm of greatest lower bound, with which the others are compared."""
     exploration: tuple[StateExploration, ...]
@@ -102,7 +102,7 @@ class Insight:
     warnings: tuple[Warned, ...]
     """Arms in use that raise the exit rate, the worst first."""
     width: float
-    """Seconds from one point of `over_time` to the next."""
+    """Seconds between two points of `over_time`."""
     over_time: tuple[Point, ...]
     reward_per_visit: Interval | None
     length: Interval | None

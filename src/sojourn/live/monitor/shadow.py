@@ -1,7 +1,7 @@
 """Shadow mode: what a policy would have shown where the caller's own recommender decides.
 
-Where both choose the same arm, what came of it is known; with the recommender's propensities that
-tells what the policy would earn at its next choice (`stats.matching`).
+Where both choose the same arm, the result is known; with the recommender's propensities, that
+estimates what the policy would earn at its next choice (`stats.matching`).
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from ..rollout.comparison import brief
 from ..stores.base import Store, one_of_its_own, plain_settings
 
 LATEST = 100_000
-"""Events that a report looks back, some 40,000 steps: a policy that learns is not what it was."""
+"""Events that a report uses, some 40,000 steps: a policy that learns changes over time."""
 
 KNOWN = 0.9  # share of steps with propensities from which on their weights are believed
 RARE, OFTEN = 0.01, 0.05
@@ -41,7 +41,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Pair:
-    """At how many steps the recommender showed one arm where the policy would show another."""
+    """The steps at which the recommender showed one arm and the policy would have shown another."""
 
     shown: str
     shadow_arm: str
@@ -59,13 +59,13 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Shadow:
-    """What a policy would have shown, beside what was; see `shadow`.
+    """What a policy would have shown, beside what was shown; see `shadow`.
 
     `match` is the share of steps at which both are the same. `measures` are about the next item, in
     the states that the recommender brings about, by the steps that have propensities (`weighed`):
     its reward, whether the visit ends after it, and the ratio of both. They are empty without
-    propensities. `effective` is how many users the weighted steps are worth, and the mean `weight`
-    is 1 if propensities are right and nothing is never shown that the policy would.
+    propensities. `effective` is how many users the weighted steps are worth. The mean `weight` is 1
+    if propensities are right and the recommender shows everything that the policy would.
     """
 
     experiment: str
@@ -84,7 +84,7 @@ class Shadow:
     pairs: tuple[Pair, ...]
     """The most frequent ones first."""
     tried: tuple[str, ...]
-    """Arms that are hardly ever shown, and often would be."""
+    """Arms that the policy would often show and the recommender hardly ever does."""
     verdict: str
     reason: str
 
@@ -96,18 +96,18 @@ class Shadow:
             f"{self.experiment}: what {self.policy} would have shown at {self.steps:,} steps of "
             f"{self.users:,} users",
             self._matrix().text(),
-            f"The same as yours at {match} of the steps.",
+            f"It agrees with yours at {match} of the steps.",
         ]
         if self.measures:
             parts.append(self._table().text())
             parts.append(
                 f"By {self.weighed:,} steps with propensities; those that match are worth "
-                f"{self.effective:,.0f} users.\nOf the next item, in the states that your "
-                "recommender brings about: not the value of whole visits."
+                f"{self.effective:,.0f} users.\nThese are about the next item, in the "
+                "states that your recommender leads to, and not about whole visits."
             )
         parts += [
-            f"It would often show {arm}, which yours hardly ever does: perhaps to try it out. Live "
-            "it would soon know; a shadow never does."
+            f"It would often show {arm}, which yours hardly ever does: perhaps to explore it. "
+            "Live, it would soon learn about it; a shadow policy never does."
             for arm in self.tried
         ]
         parts.append(f"{self.verdict.capitalize()}: {self.reason}.")
@@ -125,7 +125,7 @@ class Shadow:
         return Table(["", "yours", "it would", "difference"], rows, left=range(4))
 
     def _matrix(self) -> Table:
-        """Steps by what was shown and what would have been; of many arms the most frequent."""
+        """Steps by the arm shown and the arm the policy would have shown."""
         often: Counter[str] = Counter()
         for pair in self.pairs:
             often.update({pair.shown: pair.steps, pair.shadow_arm: pair.steps})
@@ -146,10 +146,10 @@ def shadow(
 ) -> Shadow:
     """What the policy of an external experiment would have shown, and what it would have earned.
 
-    It looks at the `latest` so many events. It is ready to ramp if its rewards per departure are
-    below those of the recommender by no more than the share `margin`. Intervals hold with
-    1 - alpha at all looks together, each by itself, while all events are among the `latest`; errors
-    are clustered by user, and there are none before the weighted steps are worth 50 users.
+    It uses the `latest` events, this many. The policy is ready to ramp if its rewards per departure
+    are below those of the recommender by no more than the share `margin`. Each interval holds at
+    all times with probability 1 - alpha while all events are among the `latest`. Errors are
+    clustered by user; there are no intervals before the weighted steps are worth 50 users.
 
     >>> from sojourn.policies import FixedArm
     >>> from sojourn.live import Ask, Experiment, Logged
@@ -168,9 +168,7 @@ def shadow(
     stored = one_of_its_own(store, experiment)
     settings = plain_settings(stored.settings)  # of which the policy may be one of the caller's own
     if not settings.get("external"):
-        raise Conflict(
-            f"experiment {experiment!r} is not external: its policy decides, and casts no shadow"
-        )
+        raise Conflict(f"experiment {experiment!r} is not external: its own policy decides")
     events = store.events(experiment, last=latest)
     begun = {event.visit for event in events if event.kind == OPEN}
     whole = [event for event in events if event.visit in begun]
@@ -214,7 +212,7 @@ def _steps(rows: Sequence[ExportRow]) -> Steps:
 
 
 def _weighed(found: Matching) -> dict[str, Weighed]:
-    """All measures; none without propensities."""
+    """All measures; empty without propensities."""
     if not found.total.weighed:
         return {}
     return {
@@ -237,15 +235,14 @@ def _tried(pairs: Counter[tuple[str, str]]) -> Iterator[str]:
 def _judged(
     found: Matching, measures: dict[str, Weighed], weight: Interval, margin: float
 ) -> tuple[str, str]:
-    """Whether to go live with it, and why."""
+    """Whether to go live with the policy, and why."""
     steps, weighed = found.total.steps, found.total.weighed
     if not steps:
         return NOT_YET, "no step says what the policy would have shown"
     if weighed < KNOWN * steps:
         return CANNOT_TELL, (
-            f"{weighed:,.0f} of {steps:,.0f} steps have a propensity; tell the probability with "
-            "which yours shows what it does (logged.propensity), or ramp 1 % with a guardrail and "
-            "compare"
+            f"{weighed:,.0f} of {steps:,.0f} steps have a propensity; log the probability with "
+            "which yours shows its arm (logged.propensity), or ramp 1 % with a guardrail"
         )
     if found.effective < FIRST:
         return NOT_YET, (

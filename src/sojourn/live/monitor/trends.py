@@ -22,7 +22,7 @@ class Trend(NamedTuple):
 
     `pulls` were resolved, with the sum of rewards `reward`. Of the steps after which it is known
     whether the user left, `bad` and `good` had such a reward, and `bad_left` and `good_left` of
-    them were the last ones. A reward that is learned late counts for the bucket in which it came.
+    them were the last ones. A reward that is learned late counts for the bucket it came in.
     """
 
     start: float
@@ -55,7 +55,7 @@ def as_arm(state: int) -> int:
 
 
 def parts(key: Key) -> Iterator[tuple[int, int]]:
-    """Where a counter is added: the number of an arm or a state, and which of the sums."""
+    """The sum that a counter is added to: the number of an arm or a state, and the field."""
     what, arm, state, k = key
     place = PLACES.get((what, k))
     if place is not None:
@@ -65,7 +65,7 @@ def parts(key: Key) -> Iterator[tuple[int, int]]:
 
 
 def by_arm(counts: Iterable[tuple[Key, float]], start: float = UNTIMED) -> dict[int, Trend]:
-    """What counters add to the bucket that begins at `start`, by arm and by state."""
+    """The additions of counters to the bucket that begins at `start`, by arm and by state."""
     sums: dict[int, list[float]] = {}
     for key, n in counts:
         for arm, place in parts(key):
@@ -74,7 +74,7 @@ def by_arm(counts: Iterable[tuple[Key, float]], start: float = UNTIMED) -> dict[
 
 
 def bucket_of(time: float, width: float = SPAN) -> float:
-    """When the bucket of so many seconds began that a time falls into."""
+    """The start of the bucket, of this many seconds, that a time falls into."""
     return time // width * width
 
 

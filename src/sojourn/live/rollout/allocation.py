@@ -1,4 +1,4 @@
-"""What is stored of an experiment with variants: their shares over time, and its guardrail.
+"""The allocation of an experiment with variants: their shares over time, and its guardrail.
 
 Each variant is an experiment of its own in the store, named `experiment:variant`. The shares change
 in *epochs*: visits are assigned by those of the epoch in which they were opened.
@@ -28,13 +28,13 @@ SEPARATOR = ":"  # between the names of an experiment and a variant
 METRICS = ("reward", "steps", "left")
 HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
 ACTIONS = (HOLDOUT, STOP_EXPLORING)
-"""What a guardrail does: a variant's visits go to the holdout, or it plays what it knows best."""
+"""The actions of a guardrail: a variant's visits go to the holdout, or it stops exploring."""
 
 BITS = 52  # of a draw, so that it is never 0 or 1
 
 
 def unit_of(visit: str, user: str | None) -> str:
-    """What is assigned: the user, or a visit without one."""
+    """The unit that is assigned: the user, or a visit without one."""
     return f"visit {visit}" if user is None else f"user {user}"
 
 
@@ -57,7 +57,7 @@ def winner(scores: Mapping[str, float], shares: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Guardrail:
-    """What to do when a variant is worse than the holdout, shown at level `alpha`.
+    """The action to take when a variant is significantly worse than the holdout, at level `alpha`.
 
     It is worse if the always-valid confidence sequence of the difference in `metric` per visit lies
     below -margin as a whole. Then its visits go to the holdout; or, with the `action` "stop
@@ -93,7 +93,7 @@ class Guardrail:
 class Alarm:
     """A guardrail that has acted: when, on which variant, why; `shares` and `settled` before that.
 
-    `delivery` says what became of telling the webhook: "none" if there is none, "due", "done", or
+    `delivery` is the status of the webhook call: "none" if there is no webhook, "due", "done", or
     why it failed.
     """
 
@@ -118,8 +118,8 @@ class Epoch:
 class Allocation:
     """The variants of an experiment, its holdout among them, with their shares over time.
 
-    Those that are `settled` do not explore. `claimed` is when a process last took on telling the
-    webhook of the alarm.
+    Those that are `settled` do not explore. `claimed` is when a process last took on the webhook
+    call of the alarm.
 
     >>> allocation = Allocation.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
     >>> allocation.ramped({"new": 0.5}, at=60.0).shares
@@ -159,7 +159,7 @@ class Allocation:
         }
         if not isclose(sum(given.values()), 1.0, abs_tol=1e-9):
             raise InputError(
-                f"shares is not allowed: they add up to {sum(given.values()):g}, and not to 1"
+                f"shares is not allowed: they add up to {sum(given.values()):g}, not to 1"
             )
         return cls(
             variants=tuple(given), holdout=holdout, epochs=(Epoch(at, given),), guardrail=guardrail
@@ -171,11 +171,11 @@ class Allocation:
 
     @property
     def epoch(self) -> int:
-        """From 1 on."""
+        """The number of the current epoch, from 1 on."""
         return len(self.epochs)
 
     def assigned(self, scores: Mapping[str, float]) -> list[str]:
-        """Where a visit goes now; then where else it may have gone in earlier epochs."""
+        """The variant of a visit now; then those it may have been assigned to in earlier epochs."""
         found = (winner(scores, epoch.shares) for epoch in reversed(self.epochs))
         return list(dict.fromkeys(found))
 
@@ -186,7 +186,7 @@ class Allocation:
         return self._with(shares, at)
 
     def exploring(self, exploring: Mapping[str, bool], at: float) -> "Allocation":
-        """With variants that explore, or do not; the others go on as they are."""
+        """The allocation with some variants exploring or not; the others stay as they are."""
         for name, flag in exploring.items():
             validation.one_of("variant", name, self.variants)
             validation.flag(f"exploring of {name!r}", flag)
@@ -212,7 +212,7 @@ class Allocation:
         return self._with({name: 0.0 for name in self.variants if name != self.holdout}, at)
 
     def _with(self, shares: Mapping[str, float], at: float, *, anew: bool = False) -> "Allocation":
-        """With other shares of some variants; with `anew`, an epoch begins in any case."""
+        """With other shares of some variants; with `anew`, a new epoch begins in any case."""
         now = {**self.shares, **shares}
         now |= {n: validation.number(f"share of {n!r}", share, 0, 1) for n, share in now.items()}
         rest = 1.0 - sum(share for name, share in now.items() if name != self.holdout)
@@ -236,7 +236,7 @@ class Allocation:
         return replace(self.exploring({alarm.variant: False}, alarm.at), alarm=alarm)
 
     def undone(self, at: float) -> "Allocation":
-        """As it was before the alarm; the guardrail begins anew with this epoch."""
+        """The allocation before the alarm; the guardrail begins anew with this epoch."""
         if self.alarm is None:
             raise Conflict("there is nothing to undo: the guardrail has not acted")
         before = {n: share for n, share in self.alarm.shares.items() if n != self.holdout}

@@ -26,7 +26,7 @@ from .groups import GROUPS, Group
 QUANTITIES = ("visits", *METRICS, "opened")
 COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
 UNLIKELY = 0.001
-"""Below it, a sample ratio is wrong: something loses visits, or assigns them otherwise."""
+"""A p-value below it means a sample-ratio mismatch: visits are lost or assigned wrongly."""
 
 WORDS = {"reward": "reward per visit", "steps": "steps per visit", "left": "share that left"}
 
@@ -48,9 +48,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Variants beside their holdout. With 1 - alpha, an interval holds at every look together.
+    """Variants beside their holdout. Each interval holds at all times with probability 1 - alpha.
 
-    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at every look. If
+    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at all times. If
     `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
     """
 
@@ -87,7 +87,7 @@ class Comparison:
 def compare(
     store: Store, experiment: str, *, alpha: float = 0.05, planned: float = PLANNED, since: int = 1
 ) -> Comparison:
-    """The variants of an experiment, compared by their visits that were opened from epoch `since`.
+    """Compare the variants of an experiment, by their visits opened from epoch `since` on.
 
     Intervals are narrowest at `planned` visits, and infinite before there are visits of 50 users in
     both variants.
@@ -170,7 +170,7 @@ def _array(groups: Sequence[Group], epochs: range) -> Array:
 
 
 def brief(found: Interval, form: str = ".4g") -> str:
-    """A number with its ends, if they are known."""
+    """A number with the ends of its interval, if they are known."""
     if isnan(found.value):
         return "-"
     if not isfinite(found.high):
@@ -183,7 +183,7 @@ ALPHA = 0.05  # of the intervals, which hold at all looks together
 
 
 def rank_of(visits: float, holdout: float) -> int:
-    """The rank of a snapshot at so many visits of a variant and of the holdout."""
+    """The rank of a snapshot at this many visits of a variant and of the holdout."""
     both = visits * holdout / max(visits + holdout, 1.0)
     return int(log(max(both, 1.0)) / log(GROWTH))
 
@@ -196,7 +196,7 @@ def ranks(allocation: Allocation, groups: Mapping[str, list[Group]]) -> dict[str
 
 
 def snapshots_of(comparison: Comparison) -> list[Snapshot]:
-    """What a comparison says of every variant and metric that has an interval."""
+    """Snapshots of a comparison, for every variant and metric that has an interval."""
     visits = {variant.name: variant.visits for variant in comparison.variants}
     holdout = visits[comparison.holdout]
     return [
@@ -212,9 +212,9 @@ def snapshots_of(comparison: Comparison) -> list[Snapshot]:
 
 @dataclass(frozen=True)
 class History:
-    """What comparisons with the holdout have said over time, and when shares changed.
+    """The comparisons with the holdout over time, and when shares changed.
 
-    With 1 - `alpha` the truth is in all intervals of a variant and metric together.
+    With probability 1 - `alpha`, the truth is in all intervals of a variant and metric.
     """
 
     experiment: str
@@ -248,7 +248,7 @@ class History:
 
 
 def history(store: Store, experiment: str) -> History:
-    """How the comparison of the variants developed: the snapshots kept, and one now.
+    """How the comparison of the variants developed: the stored snapshots, and one now.
 
     >>> from sojourn.live import Experiment, Variant
     >>> both = [Variant("old", 0.5), Variant("new", 0.5)]

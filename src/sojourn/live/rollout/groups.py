@@ -2,7 +2,7 @@
 
 Visits of one user are not independent, so that differences between variants need clusters by user.
 Users are put into `GROUPS` groups by a hash of their id: no two groups share a user, so that their
-variation is that of clusters. That costs the same however many users there are, and keeps no id.
+variation is that of clusters. The cost does not depend on the number of users, and no id is kept.
 A visit without a user is one of its own.
 """
 
@@ -37,7 +37,7 @@ def number_of(visit: str, user: str | None) -> int:
 
 
 def added_by(row: Row, events: Iterable[Event]) -> Group | None:
-    """What events of a visit, which is at `row` after them, add to its group; None: nothing.
+    """The sums that events of a visit, at `row` after them, add to its group; None: nothing.
 
     Late rewards that are learned after the end are added to those of the visit.
     """

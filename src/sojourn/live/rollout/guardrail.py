@@ -24,7 +24,7 @@ LOOK = 5.0  # seconds between two looks
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each attempt to tell the webhook
 LIMIT = 10.0  # seconds that one attempt may take
 CLAIM = sum(PAUSES) + len(PAUSES) * LIMIT
-"""Seconds after which a process that has not told the webhook has died: then another one does."""
+"""Seconds after which another process calls the webhook in place of one that has not."""
 
 TRIES = 50  # to change an allocation that others change as well
 DUE, DONE, NONE = "due", "done", "none"
@@ -35,7 +35,7 @@ log = logging.getLogger("sojourn.live")
 def violation(
     experiment: str, allocation: Allocation, groups: Mapping[str, list[Group]], now: float
 ) -> Alarm | None:
-    """What the guardrail of an allocation has found, if it has one that has not acted.
+    """Why the guardrail of an allocation has to act, if it has one that has not acted.
 
     The level is that of all variants together: each has its part of it.
     """
@@ -220,14 +220,14 @@ class Guard:
 
 
 def _delivered(allocation: Allocation, alarm: Alarm, outcome: str) -> Allocation:
-    """The allocation, if it still has this alarm, with what became of telling it."""
+    """The allocation, if it still has this alarm, with the status of its webhook call."""
     if allocation.alarm is None or allocation.alarm.at != alarm.at:
         return allocation
     return replace(allocation, alarm=replace(allocation.alarm, delivery=outcome))
 
 
 def message(experiment: str, allocation: Allocation, alarm: Alarm) -> bytes:
-    """What a webhook is told, as JSON; `text` is for people."""
+    """The body of a webhook call, as JSON; `text` is for people."""
     done = f"visits of {alarm.variant} go to {allocation.holdout}"
     if alarm.action == STOP_EXPLORING:
         done = f"{alarm.variant} plays only what it knows to be best"
@@ -241,7 +241,7 @@ def message(experiment: str, allocation: Allocation, alarm: Alarm) -> bytes:
 
 
 def post(url: str, body: bytes) -> str:
-    """Tell a webhook, with retries: `DONE`, or why it was not told, without its address."""
+    """Call a webhook, with retries: `DONE`, or why that failed, without its address."""
     why = ""
     for pause in PAUSES:
         time.sleep(pause)

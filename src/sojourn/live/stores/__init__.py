@@ -1,4 +1,4 @@
-"""Where live visits are kept: in memory, in a SQLite file, in PostgreSQL, or in a package's own.
+"""Stores of live visits: in memory, in a SQLite file, in PostgreSQL, or of another package.
 
 The scheme of an address names the class. A package adds one by an entry point of the group
 `sojourn.stores`, whose name is the scheme, and whose value is module:Class.
@@ -23,11 +23,11 @@ STORES: Registry[type[Store]] = Registry(
         "postgres": "sojourn.live.stores.postgres:PostgresStore",
     },
 )
-"""By the scheme of the address."""
+"""Stores by the scheme of the address."""
 
 
 def open_store(url: str | PurePath, *, read_only: bool = False, deadline: float = inf) -> Store:
-    """The store at an address: memory://, sqlite:///file, postgresql://... or that of a package.
+    """Open the store at an address: memory://, sqlite:///file, postgresql://... or a package's own.
 
     If it is `read_only` nothing can be written, and a SQLite file that is in use can be opened.
     After `deadline` seconds a call gives up with `Unavailable`.
@@ -53,7 +53,7 @@ def store_class(url: str | PurePath) -> type[Store]:
 
 
 def backup(url: str, target: Path) -> None:
-    """Copy a SQLite store, as it is at one moment, to a new file.
+    """Copy a SQLite store, at one moment, to a new file.
 
     >>> backup("memory://", Path("copy.db"))
     Traceback (most recent call last):
@@ -73,7 +73,7 @@ def backup(url: str, target: Path) -> None:
 
 
 def not_allowed(url: str | PurePath) -> InputError:
-    """What to raise for an address of no store; the rest of it may hold a password.
+    """The error for an address of no store, without the parts that may hold a password.
 
     >>> not_allowed("live.db")
     InputError("store = 'live.db' is not allowed: for a SQLite file it is 'sqlite:///live.db'")

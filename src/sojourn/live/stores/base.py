@@ -15,7 +15,7 @@ from ..rollout.groups import Group
 
 PAST = "epochs"  # of settings: what was before, which the audit log has
 LEASE = 60.0
-"""Seconds after which a holder of the lease that has done nothing is thought to be dead."""
+"""Seconds after which a holder of the lease that has done nothing counts as dead."""
 TRIES = 50
 
 Names = Collection[str] | None  # None: all
@@ -76,9 +76,9 @@ class Store(Protocol):
     ) -> bool:
         """Change an experiment if it is still as it was `before` (None: it was not there).
 
-        Settings are replaced; `arms` are those that are new or different. `note` goes to the audit
-        log in the same transaction, with the time of the store. If others may be writing, the name
-        of an experiment that was dropped is not free at once: `Conflict` until it is.
+        Settings are replaced; `arms` has those that are new or different. `note` goes to the audit
+        log in the same transaction, with the time of the store. While others may still be writing,
+        the name of a dropped experiment is not free: `Conflict`.
         """
 
     def append(self, changes: Sequence[Change]) -> list[bool]:
@@ -132,7 +132,7 @@ class Store(Protocol):
         width: float | None = None,
         limit: int | None = None,
     ) -> list[R]:
-        """What there is of an experiment over time; of all if `name` is None (`Edit`, `Part`).
+        """The series of an experiment over time; of all if `name` is None (`Edit`, `Part`).
 
         - `Bucket`: visits that ended from `since` on, in buckets of `width` seconds; none is empty.
           If both are whole minutes it is made of sums by the minute, else of events that are not
@@ -147,16 +147,16 @@ class Store(Protocol):
         """
 
     def note(self, name: str, snapshots: Sequence[Snapshot]) -> None:
-        """Keep what a comparison said; of each variant, metric and rank the first."""
+        """Keep snapshots of a comparison; of each variant, metric and rank only the first."""
 
     def drop(self, name: str) -> None:
-        """Delete an experiment with all it has, or raise `NotFound`; what is archived stays.
+        """Delete an experiment and all its data, or raise `NotFound`; archived files stay.
 
         Changes of its visits that are still on their way are rejected.
         """
 
     def erase(self, user: str) -> int:
-        """Forget the id of a user in all visits and events; how many visits. Sums stay.
+        """Erase a user's id from all visits and events; the number of visits. Sums stay.
 
         Each of these visits gets a new version, so a process that has read the old one can neither
         change nor archive it. The user is then listed in `Upkeep.erasing`, and the next holder of
@@ -166,7 +166,7 @@ class Store(Protocol):
     def upkeep(
         self, *, wait: float = 10.0, lease: float = LEASE
     ) -> AbstractContextManager["Upkeep"]:
-        """Take the lease, which one call has at a time, of all threads, processes and machines.
+        """Take the lease, which one call has at a time, across threads, processes and machines.
 
         `Busy` if another call still has it after `wait` seconds. A holder that has done nothing for
         `lease` seconds may be replaced; its later calls are refused.
@@ -174,23 +174,23 @@ class Store(Protocol):
 
 
 class Upkeep(Protocol):
-    """What only the holder of the lease may do: see `Store.upkeep`.
+    """Operations that need the lease: see `Store.upkeep`.
 
     Every method is one transaction, which renews the lease; `Conflict` if it has passed to another
     call, and then nothing was done. Only the holder writes files of the archive.
     """
 
     store_id: str
-    """A random word that this store alone has: its files carry it."""
+    """A random word that identifies this store: its files carry it."""
 
     def archive(self, part: Part, rows: Sequence[Row], sums: Counts) -> bool:
-        """Delete visits with their events, which `part` has; False: one has changed, so none is.
+        """Delete visits with their events, which `part` has; or none if one has changed (False).
 
         Counters stay. `sums` are added to those of the archive, in the same transaction.
         """
 
     def replace(self, old: Part, new: Part | None) -> None:
-        """Another file takes the place of one of the archive, or none does.
+        """Replace a file of the archive by another one, or by none.
 
         `Conflict` unless exactly the `old` one, with its digest, is listed.
         """
@@ -199,7 +199,7 @@ class Upkeep(Protocol):
         """The users whose ids may still be in files of the archive."""
 
     def erased(self, user: str) -> None:
-        """The id of a user is in no file any more."""
+        """Record that the id of a user is in no file any more."""
 
     def compact(self, before: float, *, shrink: bool = False) -> None:
         """Add up the minutes of the timeline, and trends, before that time to hours.
@@ -326,7 +326,7 @@ def merged(known: Iterable[Arm], given: Iterable[Arm]) -> list[Arm]:
 def edit_of(
     before: tuple[str, Iterable[Arm]] | None, settings: str, arms: Iterable[Arm]
 ) -> tuple[str, str] | None:
-    """What saving changes, for the audit log: a word and the details as JSON; None: nothing.
+    """The change of a save for the audit log: a word and the details as JSON; None: no change.
 
     >>> edit_of(("{}", [Arm(0, "a")]), "{}", [Arm(0, "a", retired=1), Arm(0, "b")])
     ('changed', '{"arms": {"a": {"retired": 1}, "b": {}}}')
@@ -349,7 +349,7 @@ def edit_of(
 
 
 def plain_settings(settings: str) -> dict[str, Any]:
-    """Settings as data; of damaged ones nothing is known."""
+    """Settings as data; empty if they are damaged."""
     try:
         found = json.loads(settings)
     except ValueError:
@@ -363,5 +363,5 @@ def has_variants(settings: str) -> bool:
 
 
 def answers(found: Iterable[Linked | None], applied: set[tuple[str, str]]) -> list[bool]:
-    """Which changes were applied, from which visits were."""
+    """Which changes were applied, by which visits were written."""
     return [c is not None and (c.row.experiment, c.row.id) in applied for c in found]

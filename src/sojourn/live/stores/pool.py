@@ -9,7 +9,7 @@ from ..errors import Unavailable
 
 
 class Connection(Protocol):
-    """What a pool needs of a connection."""
+    """The interface of a connection for a pool."""
 
     def close(self) -> None: ...
 
@@ -41,7 +41,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def one(self, seconds: float) -> Iterator[C]:
-        """A connection of one's own; `Unavailable` if none is free after so many seconds."""
+        """A connection of its own; `Unavailable` if none is free after this many seconds."""
         if not self._places.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
             raise Unavailable(f"all {self._size} connections that read are in use")
         try:

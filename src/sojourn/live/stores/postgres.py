@@ -53,7 +53,7 @@ class Link(psycopg.Connection[Any]):
     _told = math.inf
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """What psycopg waits for; it looks up several times a second."""
+        """The condition that psycopg waits for; it checks several times per second."""
         if self.deadline < math.inf:
             gen = self._limited(gen, time.monotonic() + self.deadline)
         return super().wait(gen, *args, **options)
@@ -160,7 +160,7 @@ grouped AS (
 )
 SELECT "experiment", "id" FROM kept WHERE 1 / CASE WHEN made AND base <> 0 THEN 0 ELSE 1 END = 1
 """
-"""All of a batch in one statement, which is one transaction and one round trip.
+"""Append a batch in one statement, which is one transaction and one round trip.
 
 A change of a visit that another process archives or drops at this very moment would make it anew:
 then the division fails, and the batch with it.
@@ -216,7 +216,7 @@ class PostgresStore(SqlStore):
         return db
 
     def _see(self, db: Any) -> None:
-        """Check that the tables are there, and of this version."""
+        """Check that the tables exist and have this version."""
         made = db.execute("SELECT to_regclass('sojourn_schema')").fetchone()[0]
         query = "SELECT max(version) FROM sojourn_schema"
         self._check_schema(_run(db), (made and db.execute(query).fetchone()[0]) or 0)

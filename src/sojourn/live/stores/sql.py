@@ -1,4 +1,4 @@
-"""What the stores in databases have in common: their queries, and how they let go.
+"""What the stores in databases share: their queries, and deleting.
 
 The text is the same for SQLite and PostgreSQL, but for the placeholder and how many rows are
 inserted at once.
@@ -62,9 +62,9 @@ class SqlStore(ABC):
     serial: ClassVar[str]
     """The type of a column that numbers the rows."""
     begin: ClassVar[str]
-    """What begins a transaction that sees one moment."""
+    """SQL that begins a transaction which sees one moment."""
     locking: ClassVar[str] = ""
-    """What follows a query whose rows nobody may change until the transaction ends."""
+    """SQL after a query whose rows must not change until the transaction ends."""
     grace: ClassVar[float] = 0.0
     """Seconds for which another process may still write to an experiment that was dropped."""
 
@@ -102,7 +102,7 @@ class SqlStore(ABC):
     def _check_schema(self, run: Run, version: int) -> None:
         """Make the tables if there are none; refuse those of another version."""
         if version == 0 and self.read_only:
-            raise InputError("there are no tables of live visits here: serve the store first")
+            raise InputError("this database has no tables of Sojourn yet: serve the store first")
         if version not in (0, tables.VERSION):
             advice = "export what you need with the older one, and start a new store"
             raise InputError(
@@ -366,7 +366,7 @@ class SqlStore(ABC):
 
         while not taken():
             if time.monotonic() >= end:
-                raise Busy("another call archives or erases at this moment: try again later")
+                raise Busy("another call is archiving or erasing now: try again later")
             time.sleep(min(PAUSE, max(0.0, end - time.monotonic())))
         with self._reading() as run:
             ((store,),) = run("SELECT id FROM sojourn_store")

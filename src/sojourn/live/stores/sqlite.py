@@ -80,8 +80,8 @@ class Steady:
 class SqliteStore(SqlStore):
     """A file in WAL mode with synchronous=FULL: one connection writes, a few others read.
 
-    A second process that writes is refused: with several writers on one file, calls wait for
-    seconds. Any number may read at the same time (`read_only`).
+    A second writing process is refused: with several writers on one file, calls wait for seconds.
+    Any number may read at the same time (`read_only`).
 
     `in_memory` is a store that ends with its process: one connection, and no file.
 

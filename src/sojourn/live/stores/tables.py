@@ -98,7 +98,7 @@ def add_up(table: str, key: Sequence[str], sums: str, rows: str) -> str:
 
 
 def start_of(stretch: float, time: str) -> str:
-    """When the stretch of so many seconds began that a time, in SQL, falls into."""
+    """The start of the interval, of this many seconds, that a time, in SQL, falls into."""
     return f"FLOOR({time} / {stretch}) * {stretch}"
 
 

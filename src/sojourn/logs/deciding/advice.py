@@ -15,17 +15,17 @@ from ..model.fitted import Fit
 from .outcomes import EVENLY, SLIGHT, UNLUCKY, Baseline, CandidateOutcome, Played
 
 WHERE: Mapping[str, str] = {
-    UNLUCKY: "the log misleads and luck fails as badly as 1 time in 40",
+    UNLUCKY: "the log misleads and luck is as bad as in 1 of 40 runs",
     "arms": "the arms that look best raise the exit rate as much as the log allows",
     "users": "users differ from each other as much as the log allows",
     "personal": "the recommender shows arms to those who like them, as the log suggests",
     "drift": "tastes change over time",
     "fatigue": "users tire as fast as the log allows",
 }
-"""Bad cases in words."""
+"""The bad cases in words."""
 
 NOTABLE = 0.01
-"""The share of rewards from which on a difference between log and model is told."""
+"""Share of rewards from which a difference between log and model is reported."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _choose(
 
 
 def _unseen(best: CandidateOutcome, incumbent: Baseline) -> str:
-    """Why a gain that the model forecasts is not believed."""
+    """Why a gain that the model forecasts is not trusted."""
     return (
         f"The recommender earned {incumbent.missed.value:.1%} more than the model accounts for, "
         f"and the lower bound for {best.name} is {best.average.low / incumbent.model.reward:.1%}: "
@@ -169,7 +169,7 @@ def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> 
         reason += f"; {', '.join(losers)} may earn less"
     if better := [o for o in outcomes if not o.loses and o.gain.value > chosen.gain.value]:
         top = max(better, key=lambda o: o.gain.value)
-        reason += f"; {top.name} is hardly better, or not shown to be"
+        reason += f"; {top.name} is only slightly better, or not significantly"
     return reason + "."
 
 

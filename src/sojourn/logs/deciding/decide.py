@@ -19,10 +19,10 @@ from .playing import Place, cut_off, draw_populations, fitted_population, play
 from .worst_cases import KEEPS, worst_cases
 
 DRAWS = 39
-"""Least and greatest of so many runs are the ends of a 95 % interval; see `over_draws`."""
+"""The least and greatest of this many runs are the ends of a 95 % interval; see `over_draws`."""
 
 RUNS = (4, 16)
-"""In each worst case, the least and the most: together they have the steps of two long runs."""
+"""Runs in each worst case, least and most: together they have the steps of two long runs."""
 
 STEPS = 60_000
 """A run has about this many steps, and fewer if there are more than `MANY` arms, with which the
@@ -30,11 +30,11 @@ time of a step grows. By then policies have learned most of what there is to lea
 MANY, FEWEST = 16, 15_000
 
 SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
-"""Of policies that are as good as each other the first is taken: one that finds out by itself where
-mistakes are cheap, then what is simpler."""
+"""Of equally good policies the first is taken: one that learns by itself where mistakes are cheap,
+then the simpler ones."""
 
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
-"""By the case of the fit, the policy that is made for it."""
+"""The policy for each case of a fit."""
 
 OTHER_RUNS = 1_000_000
 """Runs in worst cases are numbered from here on."""
@@ -50,7 +50,7 @@ def decide(
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Advice:
-    """Which policy to run on what the log describes, or whether to keep the current recommender.
+    """Recommend a policy for the users of a log, or to keep the current recommender.
 
     KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
     in that case play `visits` visits (by default as many as the log has), once in each of `draws`
@@ -125,9 +125,9 @@ def candidates(case: str) -> list[Policy]:
 
 
 def _people(fit: Fit, visits: int) -> int:
-    """How many make so many visits, if they come as often as those of the log.
+    """How many users make this many visits, if they come as often as those of the log.
 
-    If some come more often, as many as weigh alike (Kish).
+    If some come more often, the effective number (Kish).
     """
     if fit.model is None:
         return NEVER_BACK

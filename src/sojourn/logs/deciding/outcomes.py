@@ -1,4 +1,4 @@
-"""What the incumbent earns, what candidates did in populations, and what that says of each.
+"""What the incumbent earns, what candidates did in populations, and their forecasts.
 
 Forecasts are **of one run**: a population is drawn, a policy plays its visits once, and so for
 every draw. The interval contains what the log leaves open and the luck of learning. If the people
@@ -62,7 +62,7 @@ class Baseline:
 
     @property
     def unseen(self) -> float:
-        """Rewards of a visit that a change might lose: those missed, if that is no noise."""
+        """Rewards of a visit that a change might lose: those missed, if they are significant."""
         return self.missed.value * self.model.reward if self.missed.low > 0.0 else 0.0
 
 
@@ -93,7 +93,7 @@ def baseline(fit: Fit, population: Population) -> Baseline:
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What a policy is expected to do, per visit, with intervals that hold 95 % of runs.
+    """The forecast for a policy, per visit, with intervals that contain 95 % of runs.
 
     `gain` and `longer` are rewards and steps beyond those of the incumbent, `share` is the gain
     as a share of its rewards, and `over_kl_ucb` the rewards beyond those of KL-UCB. `average` is
@@ -133,7 +133,7 @@ class CandidateOutcome:
 
     @property
     def stressed(self) -> Interval:
-        """Its gain in the worst case but for luck."""
+        """Its gain in the worst case apart from luck."""
         return min(self.worst_cases.values(), key=lambda gain: gain.value)
 
     @property

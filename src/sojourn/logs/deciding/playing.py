@@ -139,7 +139,7 @@ GAIN, LONGER, REWARD, STEPS, VISITS, PULLS = range(6)
 
 @dataclass(frozen=True, eq=False)
 class Advantages(Compiled):
-    """What a step gives beyond the incumbent's rule: rewards as a price, steps in `account`.
+    """The advantage of a step over the incumbent's rule: rewards as a price, steps in `account`.
 
     `rewards` and `lengths` are to come under the rule, by state. Once there are `most` steps, the
     run is told to `stop`.
@@ -178,7 +178,7 @@ class Advantages(Compiled):
 class Place:
     """Where policies play: populations, each for an equal part of the visits, and a rule's values.
 
-    There are so many `people`, who come in turn.
+    There are this many `people`, who take turns.
     """
 
     populations: tuple[Population, ...]
@@ -196,7 +196,7 @@ class Place:
 
 
 def play(place: Place, policy: Policy, seed: int, run: int, visits: int, most: int) -> Array:
-    """What one run of at most `visits` visits and `most` steps adds up to.
+    """The totals of one run of at most `visits` visits and `most` steps.
 
     A visit that is cut off counts as if the rule had gone on with it.
     """

@@ -41,7 +41,7 @@ MOST = 2.0
 """The greatest log odds by which anything is changed beyond what was counted."""
 
 PARTS = 8
-"""Of a run, between which drifting means move."""
+"""Parts of a run, between which drifting means move."""
 
 FEW_PULLS, ROUNDS = 30, 20
 
@@ -88,7 +88,7 @@ class Evidence:
     """The chance of a reward of 1."""
 
     def effects(self, code: Codes, size: int) -> Effects:
-        """Of the arms, or of the layers, by Newton's method, each for itself."""
+        """Effects of the arms, or of the layers, by Newton's method, each for itself."""
         left, value = np.bincount(code, self.left, size), np.zeros(size)
         for _ in range(ROUNDS):
             p = probability(self.expected + value[code])
@@ -103,7 +103,7 @@ class Evidence:
         return Effects(value, np.sqrt(np.maximum(squares, slope)) / slope)
 
     def spread(self) -> Spread:
-        """From how much more users' sums of residuals vary than those of people who are alike."""
+        """The spread, from how much more users' sums of residuals vary than if users were alike."""
         tastes, noise = self._by_user(self.reward, self.liked)
         goings, other = self._by_user(self.left, probability(self.expected))
         both = (tastes * goings).sum() / max((noise * other).sum(), 1e-9)
@@ -166,7 +166,7 @@ def expectations(population: Population, rule: Array) -> tuple[Array, Array]:
 
 
 def advance(population: Population, rule: Array, there: Array, step: int) -> Array:
-    """Who goes on after a step, [kind, reward], of those who were there, [kind, previous]."""
+    """Users who continue after a step, [kind, reward], of those before it, [kind, previous]."""
     _, onward = population.transition(rule, step)
     return np.asarray(np.einsum("kp,kpr->kr", there, onward))
 

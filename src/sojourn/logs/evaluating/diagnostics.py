@@ -1,4 +1,4 @@
-"""What speaks against the estimates of an evaluation, each in one sentence with its numbers."""
+"""Warnings about the estimates of an evaluation, each one sentence with its numbers."""
 
 from collections.abc import Collection, Iterator
 from math import inf
@@ -20,7 +20,7 @@ CONFIDENCE = 0.99
 RARE = 5
 """Unlikely choices of the log, each of which counts for many, that may be chance."""
 TOLERATED = 0.8, 1.25
-"""What the mean of the weights of single steps may be before nothing is estimated from them."""
+"""Bounds for the mean weight of single steps, beyond which nothing is estimated from them."""
 LATER = {
     "at step 2": (2, 2),
     "at step 3": (3, 3),
@@ -62,13 +62,13 @@ def check_propensities(weights: Weights) -> Iterator[str]:
             f"if they are right, and{where} it has {mean:.3g} ({low:.3g} to {high:.3g})"
         )
         if low > TOLERATED[1] or high < TOLERATED[0]:
-            raise InputError(f"{words}; methods=['DM'] does without")
-        yield f"{words}: all estimates but DM rest on them"
+            raise InputError(f"{words}; methods=['DM'] needs none")
+        yield f"{words}: all estimates but DM depend on them"
         return
 
 
 def diagnostics(task: "Task", methods: Collection[str]) -> Iterator[str]:
-    """What speaks against these methods on this log."""
+    """Warnings about these methods on this log."""
     if "DM" in methods:
         yield from misfit(task.solutions[False].model)
     if "DM" in methods and "DR" in methods:

@@ -43,7 +43,7 @@ METHODS = (*OF_WEIGHTS, "DM", "DR")
 
 @dataclass(frozen=True)
 class Evaluation(Shown):
-    """The estimates by method, and what they rest on. `print` shows a table."""
+    """The estimates by method, and the data behind them. `print` shows a table."""
 
     _rendered_by: ClassVar[str] = "sojourn.logs.report"
 
@@ -52,19 +52,19 @@ class Evaluation(Shown):
     users: int
     steps: int
     cut: int
-    """Visits whose end the log does not have (before `max_steps`, if there is such a limit)."""
+    """Visits whose end is not in the log (before `max_steps`, if that is given)."""
     max_steps: int | None
     effective: float | None
     """Effective sample size: how many visits of the policy the weighted log is worth."""
     reach: Reach | None
-    """How many steps the log can follow the policy; None without weights."""
+    """Number of steps for which the log can follow the policy; None without weights."""
     confidence: float
     reward: dict[str, Estimate]
     length: dict[str, Estimate]
     diagnostics: tuple[str, ...] = ()
-    """What speaks against these estimates, a sentence each."""
+    """Warnings about these estimates, one sentence each."""
     arms: tuple[Any, ...] = field(default=(), compare=False)
-    """By the numbers that policies call them."""
+    """The arms, by the numbers that policies use."""
     reading: Reading = field(default_factory=Reading, compare=False)
     """How the log was read."""
 
@@ -88,7 +88,7 @@ def evaluate(
     confidence: float = 0.95,
     **fields: Any,
 ) -> Evaluation:
-    """Estimate the reward and the length of a visit under `policy` from a log of another one.
+    """Estimate the reward and length of a visit under `policy` from the log of another policy.
 
     The log is read as by `fit`, with the same `spec` and fields, or it is the `Trajectories` that
     `trajectories` has read. Weights need a column `propensity`. Visits of the same user count as
@@ -98,12 +98,12 @@ def evaluate(
     With a `memory` (see `learn`) the policy stays as it is. Without one, a policy that learns does
     so from the log as it goes, so that each visit is weighted with what the policy would have done
     by then: the estimates are averages over that, and a model, which needs a fixed rule, has none.
-    With `max_steps`, all is about the first `max_steps` steps of a visit, which keeps weights
-    small.
+    With `max_steps`, all estimates are about the first `max_steps` steps of a visit, which keeps
+    weights small.
 
-    Refuses a log with wrong propensities, or with next to nothing on what the policy does. Weights
-    follow the policy until a step is worth fewer than `weights.LEAST` visits of it; an interval
-    allows for what may come after, or has no upper end. `diagnostics` has what else is to be said.
+    Refuses a log with wrong propensities, or with almost no steps like the policy's. Weights follow
+    the policy until a step is worth fewer than `weights.LEAST` visits of it; an interval allows for
+    what may come after, or has no upper end. `diagnostics` has further warnings.
 
     >>> import sojourn as sj
     >>> from sojourn.logs.synthetic import synthetic_log
@@ -191,7 +191,7 @@ class Task:
         return {False: length, True: played.solve(of_reward=True)}
 
     def until(self, step: int) -> "Task":
-        """The same about the first steps of a visit."""
+        """The same task for the first steps of a visit."""
         return replace(self, log=self.log.until(step), max_steps=step)
 
     def dm(self, of_reward: bool) -> tuple[float, Floats]:
@@ -234,7 +234,7 @@ def learn(
     start: float = 1.0,
     **fields: Any,
 ) -> Any:
-    """The memory of a policy that was told all steps of a log, in order.
+    """The memory of a policy after all steps of a log, in order.
 
     A visit that the log cuts short looks to the policy like one that goes on. Logs are read as by
     `evaluate`.

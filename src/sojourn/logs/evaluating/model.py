@@ -38,9 +38,9 @@ class LeaveCurves:
     knots: Floats
     pooled: Floats
     leave: Floats
-    """By arm and knot."""
+    """Chances to leave by arm and knot."""
     inverse: Floats
-    """Of the normal equations of all rows: how they move the pooled values."""
+    """The inverse of the normal equations of all rows: how they move the pooled values."""
     inverses: Floats
     """The same by arm, for the rows of the arm."""
     pull: float
@@ -50,7 +50,7 @@ class LeaveCurves:
         return np.asarray(np.clip(self._between(self.leave, place, arm), 0.0, 1.0))
 
     def influence(self, gradient: Floats, place: Floats, arm: Ints, left: Flags) -> Floats:
-        """What the fitted rows do to a value that has this gradient by the leave[arm, knot]."""
+        """The influence of the fitted rows on a value with this gradient by leave[arm, knot]."""
         rows, through = np.zeros(place.size), gradient.sum(axis=0)
         if np.isfinite(self.pull):
             own = np.einsum("akl,al->ak", self.inverses, gradient)

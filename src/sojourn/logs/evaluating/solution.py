@@ -52,7 +52,7 @@ class Stage(NamedTuple):
     """Steps that the policy is expected to make: the first of a visit, or later ones."""
 
     chances: Floats
-    """Of the arms, a row for each state."""
+    """The chances of the arms, a row for each state."""
     occupancy: Floats
     """Expected number of steps in each state."""
     branches: tuple[Branch, Branch]

@@ -33,22 +33,22 @@ class Trajectories:
     """
 
     arms: tuple[Any, ...]
-    """By the numbers that policies call them."""
+    """The arms, by the numbers that policies use."""
     arm: Ints
     reward: Floats
     left: Flags
     censored: Flags
-    """Whether the log stops here, so that it is not known whether the user left."""
+    """Whether the log stops here, so it is not known whether the user left."""
     propensity: Floats | None
     first: Ints
     user: Ints
-    """Of every visit, from 0."""
+    """The user of every visit, from 0."""
     reading: Reading = field(default_factory=Reading)
     stated: Floats | None = None
     """The states that the log itself has, by row."""
     theta: float = 1.0
     state: Floats = field(default_factory=lambda: np.empty(0))
-    """By row; see `with_states`."""
+    """The state by row; see `with_states`."""
 
     @property
     def visits(self) -> int:
@@ -78,14 +78,14 @@ class Trajectories:
         return (1.0 - self.theta) * state + self.theta * reward
 
     def place(self, state: Floats, reward: float | Floats) -> Floats:
-        """What leaving depends on: state and reward in two states, otherwise the state reached."""
+        """Where leaving is counted: by state and reward in two states, else the state reached."""
         return 2.0 * state + reward if self.theta == 1.0 else self.onward(state, reward)
 
     def by_visit(self, rows: NDArray[Any]) -> Floats:
         return np.add.reduceat(rows, self.first, dtype=float)
 
     def with_states(self, theta: float, start: float) -> "Trajectories":
-        """With the states that follow from the rewards: s' = (1 - theta) s + theta r.
+        """The log with the states that follow from the rewards: s' = (1 - theta) s + theta r.
 
         Visits begin in `start`, unless the log says in which state. With theta = 1 the state is
         the last reward.
@@ -120,7 +120,7 @@ class Trajectories:
 def trajectories(source: Any, spec: LogSpec | None = None, /, **fields: Any) -> Trajectories:
     """Read a log as `fit` does, for several calls of `evaluate`.
 
-    Arms that are called by whole numbers keep these; others are numbered in the order of their
+    Arms named by whole numbers keep them; others are numbered in the order of their
     names, or with a map of `arms` in the order of the map. Graded rewards are 0 or 1 by the
     threshold. Without one, a numeric column `state` says in which state a visit begins. With
     ``bad="skip"`` a visit ends before a step whose reward, arm or propensity is unknown.
@@ -147,7 +147,7 @@ def trajectories(source: Any, spec: LogSpec | None = None, /, **fields: Any) -> 
     known = _known(ordered, reading)
     if not known.all():
         lost = np.unique(ordered["visit"][~known]).size
-        notes.append(f"{lost:,} visits are cut short before a step of which not all is known")
+        notes.append(f"{lost:,} visits are cut short before an incomplete step")
         ordered = {name: column[known] for name, column in ordered.items()}
     return in_order(ordered, made.arms, replace(reading, notes=tuple(notes)))
 
@@ -160,7 +160,7 @@ def in_order(
     The columns visit, user, arm, reward and left; propensity and state if there are.
     """
     if not rows["visit"].size:
-        raise InputError("the log is not allowed: it has no step of which all is known")
+        raise InputError("the log is not allowed: it has no complete step")
     first = np.flatnonzero(np.diff(rows["visit"], prepend=-1))
     labels, arm = _numbered(rows["arm"], arms)
     left = rows["left"].astype(bool)
@@ -222,7 +222,7 @@ def _known(rows: Rows, reading: Reading) -> Flags:
 def _numbered(
     column: NDArray[Any], chosen: Mapping[Any, str] | None
 ) -> tuple[tuple[Any, ...], Ints]:
-    """The arms, and the number of each row's; whole numbers stand for themselves."""
+    """The arms, and the number of each row's arm; whole numbers stay as they are."""
     named, codes = np.unique(column.astype(str), return_inverse=True)
     if chosen is None and all(name.isdecimal() for name in named.tolist()):
         numbers = named.astype(np.int64)
@@ -252,8 +252,8 @@ def _propensities(column: NDArray[Any] | None) -> Floats | None:
 class Estimate:
     """A mean over visits, its standard error and its interval, which need not be symmetric.
 
-    Where the log cannot tell how much more it may be, `high` is infinite; where it can tell neither
-    end, `low` is 0.
+    If the log cannot bound it from above, `high` is infinite; if it can bound neither end, `low` is
+    0.
     """
 
     mean: float
@@ -265,7 +265,7 @@ class Estimate:
 def estimate(
     user: Ints, mean: float, influence: Floats, z: float, *, skewed: bool = False
 ) -> Estimate:
-    """With the influence of the visits of one user added up, so that errors are clustered.
+    """An estimate with the influence of each user's visits added up, so errors are clustered.
 
     `user` is that of each visit. With `skewed` the interval is corrected for skewness.
     """

@@ -32,7 +32,7 @@ from .trajectories import Flags, Floats, Ints, Trajectories, estimate
 LEVELS = 2
 """Parts of [0, 1] in which overlap is checked."""
 MIN_SHARE = 0.01
-"""What makes less than this share of the policy's steps may be missing."""
+"""Arms with less than this share of the policy's steps may be missing."""
 LEAST = 20.0
 """Visits of the policy that a step must be worth; those of one user count as one."""
 DOUBTFUL = 3.0
@@ -60,7 +60,7 @@ class Weights:
         return worth(np.arange(self.final.size), self.final)
 
     def until(self, step: int) -> "Weights":
-        """Those of the first steps of each visit."""
+        """The weights of the first steps of each visit."""
         kept = self.log.step < step
         return Weights(self.log.until(step), self.before[kept], self.after[kept])
 
@@ -106,7 +106,7 @@ def weigh(log: Trajectories, policy: Policy, memory: Any, learn: bool) -> Weight
     if log.propensity is None:
         raise InputError(
             "the log has no propensities: importance weights need a column propensity with the "
-            "chance of each choice; methods=['DM'] does without"
+            "chance of each choice; methods=['DM'] needs none"
         )
     before, after = np.empty(log.arm.size), np.empty(log.arm.size)
     planned = np.zeros((LEVELS, len(log.arms)))
@@ -178,7 +178,7 @@ class Reach:
 
     @property
     def unseen(self) -> float:
-        """What a visit may have beyond the reach, in steps: more rewards there cannot be."""
+        """The most that a visit may have beyond the reach, in steps: rewards cannot be more."""
         return self.beyond * self.rest if self.enough else inf
 
 

@@ -1,4 +1,4 @@
-"""What arms and rewards do, adjusted for the step and the user.
+"""The effects of arms and rewards, adjusted for the step and the user.
 
 Counts by cell mix users who differ, steps early and late, and arms. The joint model of rewards and
 departures (`joint`) holds these apart. Every number has an error from how the users of the log
@@ -75,7 +75,7 @@ class JointModel:
 
     @cached_property
     def shares(self) -> Array:
-        """Of the visits, by class."""
+        """The shares of the visits, by class."""
         return self._shares(self.visits)
 
     def _shares(self, visits: Array) -> Array:
@@ -126,7 +126,7 @@ class JointModel:
 
     @property
     def arm_odds(self) -> tuple[float, ...]:
-        """By arm, what it adds to the log odds of leaving, beside the average over the pulls."""
+        """Log odds of leaving that each arm adds, compared with the average over the pulls."""
         rows = contrasts(self.layout.leaving, self.pulls, self.layout.size)
         return tuple((rows @ self.estimate)[: len(self.names)].tolist())
 
@@ -320,7 +320,7 @@ def _slopes(
 
 @dataclass(frozen=True)
 class ArmEffect:
-    """What an arm does beyond its rewards.
+    """The effect of an arm beyond its rewards.
 
     `times` is how many times as often users leave after it as after the average arm, with the
     same rewards, at the same steps, the same users; `differs` if that is not 1, with all arms
@@ -337,7 +337,7 @@ class ArmEffect:
 
 
 def arm_effects(found: JointModel) -> tuple[ArmEffect, ...]:
-    """By arm, in the order of the log's."""
+    """The effects of the arms, in the order of the log."""
     arms, layout = len(found.names), found.layout
     rows = contrasts(layout.leaving, found.pulls, layout.size)[:arms]
     effects = rows @ found.joint.estimate

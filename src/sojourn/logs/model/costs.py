@@ -1,4 +1,4 @@
-"""Which case a log is in: Assumption 1 pair by pair, mistake costs, and how sure that is."""
+"""The case of a log: Assumption 1 pair by pair, mistake costs, and their confidence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ PAIRS = (("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11"))
 """Assumption 1: after a worse pair of rewards users leave at least as often as after a better."""
 
 LARGEST = log(float_info.max)
-"""Of which the exponential is a number."""
+"""Largest number whose exponential is finite."""
 
 POWER = 0.8
 """The chance of a clear answer that `Costs.times_the_data` is computed for."""
@@ -50,7 +50,7 @@ class Inequality:
 
 @dataclass(frozen=True)
 class Costs:
-    """The mistake costs D(0) and D(1), what they say, and how much data would say more.
+    """The mistake costs D(0) and D(1), the case they show, and how much data would show it.
 
     `ratio` is None where a cost is not positive. `times_the_data` is how many times the users of
     this log would show the case with 80 % chance, if the estimates are right.
@@ -125,7 +125,7 @@ def costs(parameters: Array, covariance: Array) -> Costs:
 
 
 def costs_of(d: Array, spread: Array) -> Costs:
-    """What D(0) and D(1) with this covariance say."""
+    """The costs from D(0) and D(1) with this covariance."""
     errors = [sqrt(max(spread[s, s], 0.0)) for s in (0, 1)]
     d0, d1 = (Interval.around(d[s], z() * errors[s]) for s in (0, 1))
     if d.min() <= 0.0:

@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(sample: Sample) -> Layout:
-    """For the arms of a sample, the rare ones among them if there are."""
+    """The layout for the arms of a sample, rare ones included."""
     pulls = np.bincount(sample.arm, minlength=sample.arms)
     counts = (pulls.size, 2, len(CELLS), LAYERS - 2, pulls.size - 1)
     *ends, last = np.cumsum(counts).tolist()

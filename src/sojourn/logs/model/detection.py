@@ -22,7 +22,7 @@ Found = Iterator[Mapping[str, Any]]
 """For each time that a diagnostic applies, the values of the placeholders in its sentences."""
 
 CASE, FORECAST = "case", "forecast"
-"""What a diagnostic may spoil."""
+"""The things that a diagnostic may spoil."""
 
 GRID = 1.0 - np.linspace(0.0, 1.0, 401)[:-1]
 """Chances that the reward of a last step is written down as it is."""
@@ -229,7 +229,7 @@ def by_propensity(sample: Sample) -> Array | None:
 
 FEW = 5
 SHARE = 0.01
-"""At most so many users, and at most this share of them, are left out."""
+"""Limits of the number and the share of users that are left out."""
 
 BEST = len(CELLS)
 """The ratio that is the mean of the best arm, after the leave probabilities."""

@@ -52,8 +52,8 @@ SURE, NATS = 1.645, 2.0
 class Diagnostic:
     """One warning: a name, what was seen, in numbers, and what it means for the decision.
 
-    A `note` says what cannot be known, and is no alarm. `spoils` names what does not stand with it:
-    the case, or any forecast of what a change would do.
+    A `note` says what cannot be known, and is no alarm. `spoils` names what is not valid with it:
+    the case, or any forecast of a change.
 
     >>> print(Diagnostic("few departures", "3 people left", "the intervals are wide"))
     3 people left: the intervals are wide
@@ -235,7 +235,7 @@ sample; published totals have neither), and how it detects what its sentences ha
 
 
 def diagnostics(fit: "Fit") -> tuple[Diagnostic, ...]:
-    """All that apply to a fit as counted, the gravest first."""
+    """All diagnostics that apply to a fit as counted, the gravest first."""
     found = []
     for name, (needs, detect) in CHECKS.items():
         known, words = getattr(fit, needs) if needs else fit, WORDS[name]

@@ -1,4 +1,4 @@
-"""The moving-average user: theta, first state and leave curve, and whether to believe them."""
+"""The moving-average user: theta, first state and leave curve, and whether to trust them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class EmaFit:
 
     @property
     def above_noise(self) -> bool:
-        """Whether it tells held-out users better than the step number alone does."""
+        """Whether it predicts held-out users better than the step number alone."""
         return self.gain > z() * self.error
 
     @property
@@ -68,13 +68,13 @@ class EmaFit:
 
 
 def believed(ema: EmaFit | None) -> EmaFit:
-    """The same; InputError if there is none, or none to be believed."""
+    """This user; InputError if none was fitted, or none is to be trusted."""
     if ema is None:
         raise InputError("model = 'ema' is not allowed: no moving average was fitted")
     if not ema.believed:
         raise InputError(
-            "model = 'ema' is not allowed: the moving average of rewards tells no better who "
-            "leaves than a count of steps does"
+            "model = 'ema' is not allowed: the moving average of rewards predicts "
+            "departures no better than a count of steps"
         )
     return ema
 

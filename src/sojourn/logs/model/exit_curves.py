@@ -32,7 +32,7 @@ BINS = 20
 """The leave curve has this many bins of equal width."""
 
 CLASSES = len(LAYER_ENDS)
-"""Of step numbers; the first step is left out."""
+"""Classes of step numbers; the first step is left out."""
 
 CODES = 200
 """An average A is known as the whole part of 200 A."""
@@ -240,7 +240,7 @@ def take_turns(n: Array, left: Array, turns: int, a: Array, b: Array) -> None:
 
 
 def log_likelihood(q: Array, n: Array, left: Array) -> Array:
-    """Of `left` departures in `n` steps with chance q, summed over the last two axes."""
+    """Log likelihood of `left` departures in `n` steps with chance q, over the last two axes."""
     return np.asarray((left * np.log(q) + (n - left) * np.log1p(-q)).sum(axis=(-2, -1)))
 
 

@@ -19,7 +19,7 @@ def fit(
     infer: bool = True,
     **fields: Any,
 ) -> Fit:
-    """Fit the model to a log of events, where the log is.
+    """Fit the model to a log of events, in the engine that holds it.
 
     `source` is a CSV, JSON lines or Parquet file, a pattern such as ``logs/*/part.parquet``, a
     folder, or a list of files; a pandas, polars or Arrow frame, a DuckDB relation, an Ibis table,
@@ -28,21 +28,21 @@ def fit(
 
     * Columns: `arm` and `reward` always; `visit`, or `user` and `time` with a `gap` of idle time
       that ends a visit, or `left` that marks last steps. `step` orders the steps of a visit where
-      there is no time. What is not given is guessed from the columns' names if `guess`.
+      there is no time. Columns that are not given are guessed from their names if `guess`.
     * Ends: a visit's last step is a departure unless `censored` (or `left`, if there is such a
       column) says otherwise, or the visit reaches to within a gap of `log_end`: a time, or
       "never"; by default, where visits are cut by a gap, the last moment of the log. Idle time
       counts from the `end` of an event, or from its start plus `duration` in seconds.
     * Rewards are 0 and 1, or at least `threshold` counts as 1. Rewards from 0 to 1 are graded then:
       means and moving averages are those of the rewards themselves, and the threshold splits
-      states and departures. An export of a live experiment states its own. `unknown` lists numbers
+      states and departures. An export of an experiment has its own. `unknown` lists numbers
       that mean "not known". Bad rows are refused, or with ``bad="skip"`` counted and left out.
     * `ties`: rows of one moment are steps of their own ("keep") or one step, with reward 1 if
       "any", "all" or at least "half" of them have it.
     * `arms` maps items to arms. Arms with fewer than `min_pulls` (0.5 % of the steps, and 100)
       are counted together as others, or with ``rare="refuse"`` refused.
-    * `ema`: fit the moving-average user too. With `infer` False only what is counted is there: no
-      joint model, effects or diagnostics, and the case is "not inferred".
+    * `ema`: fit the moving-average user too. With `infer` False the fit has counts only: no joint
+      model, effects or diagnostics, and the case is "not inferred".
 
     >>> log = {"visit": [1, 1, 1, 2, 2, 3, 3, 3, 3], "arm": list("abaabbabb"),
     ...        "liked": [1, 1, 0, 0, 0, 0, 1, 1, 0]}

@@ -1,4 +1,4 @@
-"""What a log says: leave probabilities, means, the user model, and how far to trust them."""
+"""A fitted log: leave probabilities, means, the user model, and how far to trust them."""
 
 import warnings
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Fit(Shown):
     the first step, then by (previous reward, reward). `covariance` is that of the six leave
     probabilities and of the best arm's mean.
 
-    If rewards are graded, `threshold` says from where on they are good: cells, costs and the case
+    If rewards are graded, they are good from `threshold` on: cells, costs and the case
     are about good rewards, and so is the covariance of the best arm.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
@@ -100,9 +100,9 @@ class Fit(Shown):
     adjusted: tuple[AdjustedCosts, ...] = ()
     """Mistake costs adjusted for more and more covariates."""
     effects: tuple[ArmEffect, ...] = ()
-    """What each arm does beyond its rewards."""
+    """The effect of each arm beyond its rewards."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Where the log does not look like the model, and what that means for the decision."""
+    """Where the log deviates from the model, and what that means for the decision."""
     case: str = NOT_INFERRED
     """One of "normal", "opposite", "improper", "undecided" by these data, or "not inferred".
 
@@ -205,7 +205,7 @@ class Fit(Shown):
 
     @classmethod
     def load(cls, path: str | Path) -> "Fit":
-        """A fit that was saved."""
+        """Load a saved fit."""
         found = saved.load(path, KINDS)
         if not isinstance(found, Fit):
             raise InputError(f"path = {str(path)!r} is not allowed: it must be a saved fit")
@@ -266,7 +266,9 @@ class Fit(Shown):
         if validation.one_of("model", model, MODELS) == "two-state":
             if self.by_arm if by_arm is None else by_arm:
                 if self.model is None or self.sample is None:
-                    raise InputError("by_arm = True is not allowed: totals say nothing of arms")
+                    raise InputError(
+                        "by_arm = True is not allowed: totals have no departures by arm"
+                    )
                 odds = self.model.arm_odds
                 q = centred(q, np.array(odds), self.sample.by_cell)
             user: User = TwoState(*q[2:].tolist())
@@ -332,7 +334,7 @@ def _undecided_because(
 
 
 def arms_variances(totals: Totals) -> Array:
-    """Of the means of the arms, clustered by user."""
+    """Variances of the means of the arms, clustered by user."""
     arms = totals.arms
     found = one_ratio_variance(arms.successes, arms.pulls, arms.squares, totals.users)
     return found * widening(arms.pulls, arms.squares[:, 0]) ** 2
@@ -358,4 +360,4 @@ KINDS = (
     TableLeave, Incumbent, JointModel, Layout, JointFit, LatentClasses, Shrunk, AdjustedCosts,
     ArmEffect, Diagnostic,
 )  # fmt: skip
-"""What a saved fit is made of."""
+"""The parts of a saved fit."""

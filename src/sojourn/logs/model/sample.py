@@ -65,7 +65,7 @@ class Sample:
 
     @property
     def arms(self) -> int:
-        """Of those with enough pulls."""
+        """The number of arms with enough pulls."""
         return len(self.names)
 
     @property
@@ -166,7 +166,7 @@ class Incumbent:
 
 
 def incumbent(totals: Totals, sample: Sample) -> Incumbent:
-    """What the log's recommender earned, from totals, with errors from a sample of users."""
+    """The earnings of the log's recommender, from totals, with errors from a sample of users."""
     visits, arms = float(totals.visits), totals.arms
     known = sample.reward < 2
     reward = (arms.successes.sum() + arms.other_successes) / visits

@@ -76,7 +76,7 @@ class Arms:
 
 @dataclass(frozen=True)
 class Totals:
-    """What leaves the engine.
+    """The totals that leave the engine.
 
     * `steps[held, step - 1, previous, reward, end]`: how many, with step capped at `LONGEST`,
       previous 0, 1, `FIRST` or `UNKNOWN`, reward 0, 1 or 2 (not known), end on, left, censored;

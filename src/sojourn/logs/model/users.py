@@ -32,7 +32,7 @@ class OwnFirstStep(StaysFirst):
     good: float = 0.0
     odds: Sequence[float] = field(default=(), metadata=PYTHON_ONLY)
     table: Array = field(init=False, repr=False, compare=False)
-    """By [arm, reward], or one row for all arms."""
+    """Leave probabilities by [arm, reward], or one row for all arms."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

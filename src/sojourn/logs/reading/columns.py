@@ -13,7 +13,7 @@ from .source import ROW, Opened, fetched, try_cast
 from .spec import UNITS, LogSpec
 
 ONE, ZERO = ibis.literal(1, "int8"), ibis.literal(0, "int8")
-"""Of one byte, which matters in tables of millions of steps."""
+"""Numbers of one byte, which matters in tables of millions of steps."""
 
 YES = ("1", "1.0", "true", "t", "yes", "y")
 NO = ("0", "0.0", "false", "f", "no", "n")

@@ -1,4 +1,4 @@
-"""Whatever holds the events becomes one Ibis table, in the engine where the data is."""
+"""Sources of events become one Ibis table, in the engine where the data is."""
 
 import glob
 import tempfile
@@ -18,7 +18,7 @@ ROW = "sojourn_row"
 """The place of a row in its file or frame, for sources that have an order."""
 
 MEMORY = "500MB"
-"""What the embedded engine keeps in memory before it turns to the disk."""
+"""Memory that the embedded engine uses before it turns to the disk."""
 
 FEW_TEXTS = 1_000
 """A column of no more different texts is kept as numbers in the embedded engine."""
@@ -26,7 +26,7 @@ FEW_TEXTS = 1_000
 ENGINES = (
     "_duckdb", "datafusion", "duckdb", "ibis", "polars", "psycopg", "py4j", "pyarrow", "pyspark"
 )  # fmt: skip
-"""Packages whose errors are about the log, not about this program."""
+"""Packages whose errors are about the log, not about Sojourn."""
 
 
 FORMATS = {
@@ -34,7 +34,7 @@ FORMATS = {
     "json": (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst"),
     "parquet": (".parquet", ".pq"),
 }
-"""How files end, by their format."""
+"""Suffixes of files, by their format."""
 
 SUFFIXES, WILD = sum(FORMATS.values(), ()), "*?["
 

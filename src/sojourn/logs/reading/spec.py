@@ -22,7 +22,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "duration": (),
     "propensity": ("propensity",),
 }
-"""The parts a column can play, and the names from which each is guessed."""
+"""The roles of columns, and the names from which each is guessed."""
 
 TIES = ("keep", "any", "all", "half")
 BAD = ("refuse", "skip")
@@ -34,7 +34,7 @@ NEVER = "never"
 
 
 def _said(help_: str, metavar: str | None = None, default: Any = None) -> Any:
-    """A field with what the command line and the documentation say of it."""
+    """A field with its help for the command line and the documentation."""
     return field(default=default, metadata={"help": help_, "metavar": metavar})
 
 
@@ -50,11 +50,11 @@ class LogSpec:
     (90.0, {'reward': 'liked', 'gap': '90s'}, True)
     """
 
-    visit: str | None = _said("Which visit; or give --user, --time and --gap.", "COLUMN")
-    user: str | None = _said("Whose visit; intervals are clustered by it.", "COLUMN")
+    visit: str | None = _said("Id of the visit; or give --user, --time and --gap.", "COLUMN")
+    user: str | None = _said("Id of the user; intervals are clustered by user.", "COLUMN")
     time: str | None = _said("ISO dates, seconds or milliseconds.", "COLUMN")
     step: str | None = _said("The order of steps within a visit.", "COLUMN")
-    arm: str | None = _said("What was shown.", "COLUMN")
+    arm: str | None = _said("The arm that was shown.", "COLUMN")
     reward: str | None = _said("The reward: 0 or 1, or graded.", "COLUMN")
     left: str | None = _said("1 on the step after which the user left.", "COLUMN")
     censored: str | None = _said("1 where the visit ended without a departure.", "COLUMN")
@@ -73,11 +73,13 @@ class LogSpec:
         "|".join(TIES), "keep",
     )  # fmt: skip
     threshold: float | None = _said(
-        "A graded reward counts as 1 from here on; if all are from 0 to 1, means are their own."
+        "Least graded reward that counts as 1; if all are from 0 to 1, means are of the rewards."
     )
-    unknown: tuple[float, ...] = _said("A reward that means: not known. Repeat for more.", None, ())
+    unknown: tuple[float, ...] = _said(
+        "A value that means an unknown reward. Repeat for more.", None, ()
+    )
     arms: Mapping[Any, str] | None = _said("A .csv with columns item and arm.", "FILE")
-    min_pulls: int | None = _said("Arms with fewer are rare; default: see docs.")
+    min_pulls: int | None = _said("Arms with fewer pulls are rare; default: see docs.")
     rare: str = _said("Rare arms: count them together, or refuse the log.", "|".join(RARE), "other")
     bad: str = _said("Bad rows: refuse the log, or skip them.", "|".join(BAD), "refuse")
     guess: bool = _said("Guess columns from their names.", None, True)
@@ -120,17 +122,17 @@ class LogSpec:
 
     @property
     def roles(self) -> dict[str, str]:
-        """The columns in use, by the part they play."""
+        """The columns in use, by role."""
         return {name: getattr(self, name) for name in COLUMNS if getattr(self, name) is not None}
 
     def given(self) -> dict[str, Any]:
-        """What differs from the defaults, as JSON has it."""
+        """The fields that differ from the defaults, as JSON has them."""
         found = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
         return {name: value for name, (value, usual) in found.items() if value != usual}
 
 
 def spec_of(spec: LogSpec | None, given: Mapping[str, Any]) -> LogSpec:
-    """The specification with these fields instead of its own; InputError if there is no such one.
+    """The specification with these fields instead of its own; InputError if a field is not known.
 
     >>> spec_of(LogSpec(arm="item"), {"gap": 90}).given()
     {'arm': 'item', 'gap': 90}
@@ -157,7 +159,7 @@ class Reading:
     bad: Mapping[str, int] = field(default_factory=dict)
     guessed: Mapping[str, str] = field(default_factory=dict)
     spec: LogSpec = field(default_factory=LogSpec)
-    """With the columns that were guessed."""
+    """The specification, with the columns that were guessed."""
     notes: tuple[str, ...] = ()
     time_first: bool = False
     """Whether times order the steps and `step` only those of one moment: if the name of that
@@ -201,7 +203,7 @@ def moment(name: str, value: str | float, unit: float) -> float:
 
 
 def resolve(spec: LogSpec, available: Iterable[str]) -> Reading:
-    """The specification with the columns filled in that could be guessed, and the guesses.
+    """The specification with guessed columns filled in, and the guesses.
 
     A guessed column of steps that has another name than "step", such as "position", may be a place
     in a list: times go first then.

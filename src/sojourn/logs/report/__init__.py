@@ -1,4 +1,4 @@
-"""What people see of results: `text`, `data` for JSON, and a `page` of HTML.
+"""Results for people and programs: `text`, `data` for JSON, and a `page` of HTML.
 
 Importing it adds the renderers, so that results print without importing it.
 """

@@ -35,7 +35,7 @@ CELL_NAMES = ("first, 0", "first, 1", "0, then 0", "0, then 1", "1, then 0", "1,
 ENOUGH, NARROW = 30, 5
 """Steps that a point of the hazard needs; columns of a table that has room beside its picture."""
 MOST_BARS, MOST_ROWS, MOST_ARMS = 60, 20, 12
-"""Of a table and of a drawing; the JSON has all."""
+"""Rows of a table and arms of a drawing; the JSON has all."""
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -72,7 +72,7 @@ class Picture:
 
 
 def pictures(fit: Fit, advice: Advice) -> Iterator[Picture]:
-    """All pictures that this fit and this advice have something for."""
+    """All pictures that apply to this fit and this advice."""
     yield _leave(fit)
     if fit.ema is not None and fit.ema.believed:
         yield _average(fit.ema)

@@ -63,7 +63,7 @@ def fit_parts(fit: Fit) -> list[Part]:
 
 
 def paragraph(words: str) -> str:
-    """Lines of at most `WIDTH` characters, broken at spaces."""
+    """Wrap lines at `WIDTH` characters."""
     return fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
@@ -153,8 +153,8 @@ def _moving_average(ema: EmaFit) -> str:
     )
     if not ema.believed:
         return (
-            "the moving average of the rewards of a visit is no better than a count of steps at "
-            f"telling who leaves: {how_much}"
+            "the moving average of the rewards of a visit predicts departures no better than a "
+            f"count of steps: {how_much}"
         )
     return (
         f"moving average of the rewards of a visit, with weight {ema.theta:g} for the newest and "
@@ -183,7 +183,7 @@ def advice_parts(advice: Advice) -> list[Part]:
 
 
 def gains_table(advice: Advice) -> Table:
-    """What each candidate is expected to earn; * is advised, - may lose."""
+    """The forecast for each candidate; * is advised, - may lose."""
     incumbent = advice.incumbent
     rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
@@ -195,7 +195,7 @@ def gains_table(advice: Advice) -> Table:
 
 
 def evaluation_parts(found: Evaluation) -> list[Part]:
-    """The policy, the log, a table of the estimates, and visits that the log cuts short."""
+    """The policy, the log, a table of the estimates, and the visits that the log cuts short."""
     worth = "" if found.effective is None else f", worth {found.effective:,.1f} of this policy"
     until = "" if found.max_steps is None else f"; the first {found.max_steps} steps of a visit"
     interval = f"{100 * found.confidence:g} % interval"

@@ -20,7 +20,7 @@ CASES = {
 }
 
 NAMED, SHARES = 3, 4
-"""Arms that are named, and those whose shares are; the table and the JSON have all."""
+"""Numbers of arms that are named, and of shares; the table and the JSON have all."""
 
 
 def conclusions(fit: Fit) -> tuple[str, ...]:
@@ -103,16 +103,16 @@ def _times(times: float, users: int) -> str:
 
 
 def intervals_are(advice: Advice) -> str:
-    """What the intervals of a forecast are of."""
+    """What the intervals of a forecast contain."""
     return (
-        f"Intervals hold what a run of {advice.visits:,} visits gains in 95 of 100 cases: they "
-        "contain what the log leaves open and the luck of learning, but not how lucky single "
-        "visits are, which is the same for whatever is shown."
+        f"Intervals contain the gain of a run of {advice.visits:,} visits in 95 of 100 cases. They "
+        "cover what the log leaves open and the luck of learning, but not the luck of single "
+        "visits, which is the same whatever is shown."
     )
 
 
 def context(advice: Advice) -> list[str]:
-    """What the recommender earned, which arms are shown now and then, and what was simulated."""
+    """What the recommender earned, the arms shown before and after, and what was simulated."""
     found = [_incumbent(advice.incumbent), _shares(advice)]
     if advice.visits < advice.asked:
         found.append(

@@ -25,7 +25,7 @@ from . import sessions
 
 Roles = tuple[str, ...]
 ROLES: Roles = ("decide", "read", "owner", "operator")
-"""For front ends, for readers, for those who run an experiment, for those who run the service."""
+"""For front ends, for readers, for owners of experiments, for operators of the service."""
 
 DECIDE, READ, OWNER, OPERATOR = ROLES
 DECIDING: Roles = (DECIDE, OWNER, OPERATOR)
@@ -47,7 +47,7 @@ log = logging.getLogger("sojourn.service")
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key: not the key itself."""
+    """The record of a key, without the key itself."""
 
     id: str
     hash: str
@@ -61,7 +61,7 @@ class Key:
         if self.role == OPERATOR and not self.allows_all:
             raise InputError(
                 f"role = {OPERATOR!r} is not allowed for {', '.join(self.experiments)}: "
-                f"an operator is for all experiments, {ALL!r}"
+                f"an operator has all experiments, {ALL!r}"
             )
 
     @property
@@ -75,7 +75,7 @@ class Key:
     def refusal(
         self, roles: Roles, experiment: str | None = None, *, whole: str | None = None
     ) -> str | None:
-        """Why this key may not do what these roles may, in one sentence; None: it may.
+        """Why this key may not do what these roles allow, in one sentence; None: it may.
 
         A key for the `whole` that an experiment is a variant of will do.
         """
@@ -100,7 +100,7 @@ class Keyring:
         self._signed_out = sessions.SignedOut(sessions.shared_file())
 
     def find(self, token: str) -> Key | None:
-        """The key that this text is, if it is one and still valid."""
+        """The key with this text, if there is one and it is still valid."""
         words = token.split("_", 2)
         key = self._valid(words[1]) if len(words) == 3 else None
         same = hmac.compare_digest(digest(token), NOBODY if key is None else key.hash)
@@ -151,7 +151,7 @@ class Keyring:
 
 
 def digest(token: str) -> str:
-    """What is kept of a key."""
+    """The record of a key in the file."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -179,7 +179,7 @@ def _key(entry: Mapping[str, Any]) -> Key:
 def make(
     path: Path, experiments: Sequence[str], expires_in_days: float | None = None, role: str = OWNER
 ) -> tuple[Key, str]:
-    """A new key in the file, which is made if need be; and its text, which is kept nowhere."""
+    """Add a new key to the file, made if needed; returns also its text, which is not stored."""
     with _locked(path):
         keys = read(path) if path.exists() else {}
         now = time.time()
@@ -193,7 +193,7 @@ def make(
 
 
 def revoke(path: Path, id: str) -> None:
-    """Take a key out of the file."""
+    """Remove a key from the file."""
     with _locked(path):
         keys = read(path)
         if id not in keys:

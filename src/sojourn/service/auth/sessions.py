@@ -21,7 +21,7 @@ MOST_SIGNED_OUT = 100_000
 
 
 class Session(NamedTuple):
-    """What a session says; that it is genuine is for `Keyring.signed_in` to find."""
+    """The content of a session; `Keyring.signed_in` checks that it is genuine."""
 
     key: str
     expires: int
@@ -35,7 +35,7 @@ def sign(key: str, hash: str, expires: float, nonce: str | None = None) -> str:
 
 
 def parse(text: str) -> Session | None:
-    """What a text says, if it has the form of a session."""
+    """The content of a text, if it has the form of a session."""
     words = text.split(".")
     if len(words) != 4 or not text.isascii() or not words[1].isdecimal() or len(words[1]) > 12:
         return None
@@ -79,7 +79,7 @@ class SignedOut:
 
 
 def shared_file() -> Path | None:
-    """Where the workers of this service keep who has signed out; None: there is one process."""
+    """The file of ended sessions that workers share; None: there is one process."""
     folder = os.environ.get(FOLDER)
     return Path(folder) / "signed-out" if folder else None
 

@@ -74,7 +74,7 @@ class Pages:
         self.streams = Streams(self.snapshots)
 
     async def experiments(self, request: Request) -> Response:
-        """All experiments; without any, how to create one."""
+        """List all experiments; if there are none, explain how to create one."""
         catalog: Catalog = request.app.state.catalog
         listed: list[dict[str, Any]] = []
         divided: list[dict[str, Any]] = []
@@ -94,7 +94,7 @@ class Pages:
                     log.error("the dashboard cannot show %r", name, exc_info=error)
                 else:
                     log.warning("the dashboard cannot show %r: %s", name, error)
-                broken.append(f"{name} cannot be shown now: the log says why")
+                broken.append(f"{name} cannot be shown now: see the log")
         base = own_address(request)
         return page(
             request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
@@ -162,7 +162,7 @@ def may_see(request: Request, name: str) -> bool:
 
 
 def own_address(request: Request) -> str:
-    """Where the browser has found the service: with https if it came by TLS."""
+    """The address at which the browser found the service: https if it came by TLS."""
     secure = sessions.secure(request.url.scheme, _headers(request))
     return str(request.base_url.replace(scheme="https") if secure else request.base_url).rstrip("/")
 
@@ -194,7 +194,7 @@ async def login(request: Request) -> Response:
     if request.method != "POST":
         return page(request, "login.html", wrong="")
     if not _same_origin(request):
-        return page(request, "login.html", 403, wrong="The form came from another site.")
+        return page(request, "login.html", 403, wrong="This form was sent from another site.")
     form = parse_qs((await read_body(request.receive, LONGEST)).decode("latin-1"))
     if "out" in form:
         keyring.sign_out(sessions.from_headers(scheme, headers))
@@ -206,7 +206,7 @@ async def login(request: Request) -> Response:
     if key is None:
         return page(request, "login.html", 401, wrong="This key is not valid.")
     if key.role not in READING:
-        wrong = f"This key has the role {key.role}: it is not for reading."
+        wrong = f"This key has the role {key.role}: it cannot read."
         return page(request, "login.html", 403, wrong=wrong)
     response = RedirectResponse("/", 303)  # with a cookie closed to scripts and other sites
     session = keyring.sign_in(key)

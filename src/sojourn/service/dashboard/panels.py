@@ -48,7 +48,7 @@ PANELS = (
     Panel("decisions", "Recent decisions", "wide"),
     Panel("rewards", "Rewards", "side"),
 )
-"""In the order of the page."""
+"""The panels of an experiment, in the order of the page."""
 
 SHADOW = Panel("shadow", "What the policy would show")
 """After the headline of an experiment in which the caller decides."""
@@ -60,7 +60,7 @@ VARIANT_PANELS = (
     Panel("guardrail", "Guardrail", "half"),
     Panel("shares", "Shares", "half"),
 )
-"""Those of an experiment with variants."""
+"""The panels of an experiment with variants."""
 
 
 class LivePart(NamedTuple):
@@ -100,7 +100,7 @@ def number(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A number of things: 1,234."""
+    """A count: 1,234."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
@@ -140,7 +140,7 @@ USER_WORDS = {
     "moving-average": "a moving average of rewards, theta {user.theta:.2f}",
     "chain": "one of {user.space.states}, by a table",
 }
-"""What the state of a visit is, by the model of its user."""
+"""The meaning of the state of a visit, by its user model."""
 
 
 def user_words(user: User) -> str:

@@ -39,7 +39,7 @@ class Span(NamedTuple):
     width: float
 
     def since(self, now: float) -> float:
-        """Where the charts begin: at a whole multiple of the width."""
+        """The start of the charts: a whole multiple of the width."""
         return (now - self.seconds) // self.width * self.width + self.width
 
 
@@ -61,7 +61,7 @@ class View:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "View":
-        """From the query of an address; invalid values are ignored."""
+        """The view of an address's query; invalid values are ignored."""
         span, page = query.get("span", ""), query.get("page", "")
         return cls(
             span if span in SPANS else None,
@@ -81,7 +81,7 @@ class View:
 
 
 Chart = tuple[float, list[Bucket]]
-"""When a span begins, and the visits that ended in it."""
+"""The start of a span, and the visits that ended in it."""
 
 
 @dataclass(frozen=True, eq=False)

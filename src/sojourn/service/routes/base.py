@@ -1,4 +1,4 @@
-"""What all routes share: what they find, and what they keep."""
+"""What all routes share: lookups and cached reads."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ async def _one(request: Request, experiment: Named) -> Experiment:
     found = await _any(request, experiment)
     if found.allocation is not None:
         each = ", ".join(branch.name for branch in found.variants.values())
-        raise Conflict(f"experiment {experiment!r} has variants: ask for one of {each}")
+        raise Conflict(f"experiment {experiment!r} has variants: use one of {each}")
     return found
 
 
@@ -57,10 +57,10 @@ LONG_FRESH = 30.0  # seconds for which a report is reused that reads 100,000 eve
 
 
 class Cache:
-    """What was read of experiments.
+    """Cached reads of experiments.
 
-    An answer is at most `fresh` seconds older than the question. With 0 it is never older: those
-    who ask while one reads share the next read.
+    An answer is at most `fresh` seconds older than the request. With 0 it is never older: requests
+    that come during a read share the next one.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Cache:
     async def get(
         self, experiment: Experiment, what: Hashable, read: Callable[[], T], fresh: float = 0.0
     ) -> T:
-        """What `read` returns, or has just returned to others; within the deadline."""
+        """The result of `read`, perhaps shared with other callers; within the deadline."""
         asked, key, journal = time.monotonic(), (what, experiment.name), experiment.journal
         try:
             async with asyncio.timeout(journal.deadline), self._locks[key]:
@@ -87,6 +87,6 @@ class Cache:
 async def cached(
     request: Request, experiment: Experiment, read: Callable[[], T], fresh: float = 0.0
 ) -> T:
-    """What `read` returns, or has returned for this route and experiment `fresh` seconds ago."""
+    """The result of `read`, or its last one for this route and experiment, if it is `fresh`."""
     cache: Cache = request.app.state.cache
     return await cache.get(experiment, request.scope["endpoint"], read, fresh)

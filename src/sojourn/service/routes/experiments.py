@@ -1,4 +1,4 @@
-"""The routes of experiments: settings, arms, what their counters say, and their variants."""
+"""The routes of experiments: settings, arms, numbers, and variants."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ WINDOW, WIDTH = 3600.0, 60.0  # seconds that insight looks back, and of one buck
 
 
 async def list_experiments(request: Request) -> Experiments:
-    """The experiments that the key may see, and why some of them are not served."""
+    """List the experiments that the key may see, and why some of them are not served."""
     catalog, key = catalog_of(request), request.scope.get("sojourn.key")
     names = sorted(n for n in await catalog.names() if catalog.allows(key, n))
     broken = {name: catalog.broken[name].reason for name in names if name in catalog.broken}
@@ -51,7 +51,7 @@ async def list_experiments(request: Request) -> Experiments:
 async def make_experiment(
     request: Request, experiment: Named, body: bodies.ExperimentIn, response: Response
 ) -> ServedExperiment:
-    """Make an experiment, or change it: arms are added, settings replaced."""
+    """Create an experiment, or change it: arms are added, settings replaced."""
     settings = settings_from(body.model_dump(exclude={"arms"}))
     made, new = await catalog_of(request).make(experiment, body.arms, settings)
     response.status_code = 201 if new else 200
@@ -59,14 +59,14 @@ async def make_experiment(
 
 
 async def show_experiment(experiment: Served) -> ServedExperiment:
-    """Settings and arms."""
+    """Get settings and arms."""
     return await experiment.journal.show(partial(described, experiment))
 
 
 async def show_ranking(experiment: Visited, response: Response) -> Ranking:
-    """The active arms, best first: what clients show while the service is away.
+    """Get the active arms, best first, for clients to show while the service is away.
 
-    Of an experiment with variants it is that of the holdout.
+    With variants it is the ranking of the holdout.
     """
     allocation = experiment.allocation
     shown = experiment.variants["" if allocation is None else allocation.holdout]
@@ -78,7 +78,7 @@ async def show_ranking(experiment: Visited, response: Response) -> Ranking:
 async def put_arm(
     request: Request, experiment: Served, arm: Named, body: bodies.PriorIn, response: Response
 ) -> ServedArm:
-    """Add an arm or return a retired one, with prior counts if given."""
+    """Add an arm, or reactivate a retired one, with prior counts if given."""
     new = arm not in {known.name for known in experiment.all_arms}
 
     def work() -> ServedArm:
@@ -101,7 +101,9 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> Served
 
     def work() -> ServedArm:
         if experiment.arms == (arm,):
-            raise Conflict(f"arm {arm!r} is the last one of {experiment.name!r}: it stays in use")
+            raise Conflict(
+                f"arm {arm!r} is the last active one of {experiment.name!r} and cannot be retired"
+            )
         experiment.retire_arm(arm)
         return _arms(experiment)[arm]
 
@@ -111,7 +113,7 @@ async def retire_arm(request: Request, experiment: Served, arm: Named) -> Served
 async def put_prior(
     request: Request, experiment: Served, body: bodies.PriorsIn
 ) -> ServedExperiment:
-    """Prior counts for a warm start; given again, they replace the earlier ones."""
+    """Set prior counts for a warm start; given again, they replace the earlier ones."""
 
     def work() -> ServedExperiment:
         experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
@@ -121,7 +123,7 @@ async def put_prior(
 
 
 async def show_visit(experiment: Visited, visit: Named) -> VisitInfo:
-    """A visit as the store has it."""
+    """Get a visit as the store has it."""
     return await experiment.get(visit).ainfo()
 
 
@@ -157,7 +159,7 @@ def _arms(experiment: Experiment | Branch) -> dict[str, ServedArm]:
 
 
 async def show_insight(request: Request, experiment: Served) -> Insight:
-    """The numbers of the dashboard."""
+    """Get the numbers of the dashboard."""
 
     def read() -> Insight:
         since = experiment.now() // WIDTH * WIDTH - WINDOW
@@ -168,13 +170,13 @@ async def show_insight(request: Request, experiment: Served) -> Insight:
 
 
 async def show_drift(request: Request, experiment: Served) -> Drift:
-    """What has changed: the mean reward of an arm, or how often users leave."""
+    """Get what has changed: the mean reward of an arm, or how often users leave."""
     read = partial(drift, experiment.journal.store, experiment.name)
     return await cached(request, experiment, read, LONG_FRESH)
 
 
 async def show_shadow(request: Request, experiment: Served) -> Shadow:
-    """What the policy would have shown where the caller chooses, and what that would have earned.
+    """Evaluate the policy where the caller chooses: what it would have shown and earned.
 
     The answer is at most 30 seconds old.
     """
@@ -185,19 +187,19 @@ async def show_shadow(request: Request, experiment: Served) -> Shadow:
 async def make_variants(
     request: Request, experiment: Named, body: bodies.VariantsIn, response: Response
 ) -> Variants:
-    """Make an experiment with variants, or change it: arms are added, settings replaced."""
+    """Create an experiment with variants, or change it: arms are added, settings replaced."""
     made, new = await catalog_of(request).make_divided(experiment, given_by(body))
     response.status_code = 201 if new else 200
     return divided(made)
 
 
 async def show_variants(experiment: Divided) -> Variants:
-    """The variants with their shares over time, and the guardrail."""
+    """Get the variants with their shares over time, and the guardrail."""
     return divided(experiment)
 
 
 async def put_shares(experiment: Divided, body: bodies.SharesIn) -> Variants:
-    """Change the shares of some variants; the holdout has the rest. Open visits stay."""
+    """Change the shares of some variants; the holdout gets the rest. Open visits stay."""
     return await _changed(experiment, partial(experiment.ramp, body.shares))
 
 
@@ -207,12 +209,12 @@ async def roll_back(experiment: Divided) -> Variants:
 
 
 async def put_exploring(experiment: Divided, body: bodies.ExploringIn) -> Variants:
-    """Let variants play only what they know to be best, or explore again."""
+    """Stop exploration in some variants, or resume it; without it they play the best known arm."""
     return await _changed(experiment, partial(experiment.explore, body.exploring))
 
 
 async def undo_alarm(experiment: Divided) -> Variants:
-    """Take back what the guardrail has done: shares and exploring as before it."""
+    """Undo what the guardrail has done: shares and exploration are restored."""
     return await _changed(experiment, experiment.undo)
 
 
@@ -222,7 +224,7 @@ async def _changed(experiment: Experiment, change: Callable[[], None]) -> Varian
 
 
 def given_by(body: bodies.VariantsIn) -> Given:
-    """What a body describes; InputError says what is wrong with it."""
+    """The settings of a body; InputError says what is wrong with it."""
     plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
     settings = {
         name: settings_from({**plain, "policy": variant.policy.model_dump()})
@@ -255,12 +257,12 @@ def divided(experiment: Experiment) -> Variants:
 
 
 async def show_comparison(request: Request, experiment: Divided) -> Comparison:
-    """The variants compared with the holdout; as often as wanted."""
+    """Compare the variants with the holdout, as often as wanted."""
     return await cached(request, experiment, experiment.compare, FRESH)
 
 
 async def show_history(request: Request, experiment: Divided) -> History:
-    """How the comparison with the holdout came about, over time."""
+    """Get the comparison with the holdout over time."""
     return await cached(request, experiment, experiment.history, FRESH)
 
 

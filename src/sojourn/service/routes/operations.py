@@ -1,4 +1,4 @@
-"""What operators do: drop experiments, erase users, see who changed what; and the archive."""
+"""The routes of operators: drop experiments, erase users, read the audit log; and the archive."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger("sojourn.service")
 
 
 async def drop_experiment(request: Request, experiment: Named) -> Dropped:
-    """Delete an experiment with its variants and all they have, and what is archived of them."""
+    """Delete an experiment, its variants and all their data, archived files included."""
     state = request.app.state
     store, folder = state.catalog.journal.store, state.options.archive
     for name in await state.catalog.drop(experiment):
@@ -38,10 +38,10 @@ async def drop_experiment(request: Request, experiment: Named) -> Dropped:
 
 
 async def erase_user(request: Request, response: Response, user: Named) -> Erased:
-    """Forget the id of a user everywhere; their visits stay, as nobody's.
+    """Erase a user's id everywhere; the visits stay, without a user.
 
-    202 if that is not all done yet, because the archive waits for another call, or because the
-    service does not know its folder.
+    202 if the archive is not done yet: another call is using it, or the service does not know its
+    folder.
     """
     state = request.app.state
     store, folder = state.catalog.journal.store, state.options.archive
@@ -56,7 +56,7 @@ async def list_changes(
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
     experiment: bodies.Name | None = None,
 ) -> Changes:
-    """Who changed what: the audit log, the latest first."""
+    """Get the audit log, the latest changes first."""
     journal = request.app.state.catalog.journal
     found = await journal.show(partial(journal.store.series, Edit, experiment, limit=limit))
     return Changes(found)
