@@ -69,7 +69,9 @@ class Tastes:
     def worth(self) -> Array:
         """V by [arm, state]: what is to come if that arm is always played."""
         arms = self.user.arms
-        return np.array([self.user.values_under(always(arm, arms)).ravel() for arm in range(arms)])
+        return np.array(
+            [self.user.values_under(always(arm, arms))[..., 0].ravel() for arm in range(arms)]
+        )
 
     @cached_property
     def best_arm(self) -> int:

@@ -54,7 +54,7 @@ def test_most_steps_of_imed_are_leased() -> None:
     draws, rng, steps, decided = np.random.default_rng(0), policy_stream(0, 0), 0, 0
     while steps < 50_000:
         arm, leased, least = leaser.lease(policy, memory, board)
-        if not leased:
+        if leased <= 0:
             arm = leaser.decide(policy, memory, board, 1.0, rng)
             reward = float(draws.random() < problem.means[arm])
             leaser.learn(policy, memory, board, 1.0, arm, reward, False, reward)

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from math import exp, floor, inf, log, log2, sqrt
 from statistics import NormalDist
+from typing import Any
 
 import naive
 import numpy as np
@@ -123,7 +124,7 @@ def prices_in(costs: list[float], shares: list[float], arms: int = 2) -> list[fl
     ]
 
 
-def remember(problem: sj.Problem, steps: tuple[float, float]) -> sj.policies.priced.Priced:
+def remember(problem: sj.Problem, steps: tuple[float, float]) -> Any:
     """What so many steps in states 0 and 1 show of the best arm on average."""
     memory = sj.policies.PricedIndex(bins=2).memory(problem.arms)
     arm, mean = problem.best_arm, max(problem.means)

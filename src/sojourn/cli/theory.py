@@ -169,7 +169,7 @@ def _find_prior(text: str) -> Any:
 def _pairs(text: str) -> list[tuple[float, ...]]:
     pairs = [tuple(numbers(word)) for word in text.split()]
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise ValueError
+        raise InputError("not pairs")
     return pairs
 
 

@@ -153,10 +153,16 @@ def _products(table: Any, kept: Any, arms: Arms) -> tuple[int, Array]:
     )  # fmt: skip
     each = joined.group_by("user").aggregate(**_user_sums(joined, arms))
     size = len(USER_SUMS)
-    each = each.mutate(**{f"x{size - 1}": 1.0})
     products, (i, j) = np.zeros((size, size)), np.triu_indices(size)
+
+    def summed(a: int, b: int) -> Any:
+        """The last of `USER_SUMS` is 1 for each user."""
+        if a == size - 1:
+            return each.count()
+        return (each[f"x{a}"] if b == size - 1 else each[f"x{a}"] * each[f"x{b}"]).sum()
+
     pairs = zip(i.tolist(), j.tolist(), strict=True)
-    sums = {f"s{n}": (each[f"x{a}"] * each[f"x{b}"]).sum() for n, (a, b) in enumerate(pairs)}
+    sums = {f"s{n}": summed(a, b) for n, (a, b) in enumerate(pairs)}
     (row,) = each.aggregate(**sums).to_pyarrow().to_pylist()
     products[i, j] = products[j, i] = list(row.values())
     return round(products[-1, -1]), products
