@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import validation
 from ..policies import Policy
@@ -25,10 +25,10 @@ from .stores.base import Stored, counters, one_of_its_own, save
 class Learned:
     """Properties of a branch, and of an experiment that has only one."""
 
-    @property
-    def operations(self) -> Operations:
-        """What can be done with its visits, in this process."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def operations(self) -> Operations: ...
 
     @property
     def settings(self) -> Settings:
