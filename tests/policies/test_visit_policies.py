@@ -59,10 +59,7 @@ def shown(problem: sj.Problem, steps: float, bins: int = 2, policy: Any = None) 
 
 
 def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
-    """From plain means, alike in all bins."""
-    mean = memory.successes / np.maximum(memory.pulls, 1.0)
-    by_bin = np.repeat(mean[:, None], memory.optimism.size, axis=1)
-    think_of(memory, by_bin, confidence, faith, signs, True)
+    think_of(sj.policies.VisitIMED(), memory, confidence, faith, signs, True)
 
 
 def drawn(seed: int, arms: int = 3, bins: int = 2) -> Any:

@@ -196,16 +196,18 @@ def think_of_departures(
 
 @jitable
 def think(
-    memory: Any, mean: Array, confidence: float, faith: float, signs: bool, departures: bool
+    policy: Any, memory: Any, confidence: float, faith: float, signs: bool, departures: bool
 ) -> None:
-    """Estimate all anew from means by [arm, bin]; without `departures`, by the first account."""
-    (arms, bins), known = mean.shape, pooled(memory)
-    good = np.zeros((arms, bins))
+    """Estimate all anew; without `departures`, by the first account alone."""
+    arms, bins, known = memory.pulls.size, memory.optimism.size, pooled(memory)
+    mean, good = np.zeros((arms, bins)), np.zeros((arms, bins))
     for arm in range(arms):
         if memory.pulls[arm] > 0.0:
             share = good_rewards(memory, arm) / memory.pulls[arm]
             usual = memory.successes[arm] / memory.pulls[arm]
             for b in range(bins):
+                pulls, rewards = policy.matched(memory, arm, b)
+                mean[arm, b] = rewards / pulls
                 good[arm, b] = min(max(share + (mean[arm, b] - usual), 0.0), 1.0)
     best = think_of_means(memory, known, mean, good, confidence, signs)
     if not departures:

@@ -28,16 +28,7 @@ from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
 from ..engine.unmanaged import merged
 from ..problem import Problem
-from .accounts import (
-    ALIKE,
-    DIFFERENT,
-    FAR,
-    SLOPE,
-    START,
-    departures_against,
-    nothing_concluded,
-    think,
-)
+from .accounts import ALIKE, DIFFERENT, FAR, departures_against, nothing_concluded, think
 from .base import Array
 from .departures import unseen
 from .priced import most_nats, nats, price
@@ -86,9 +77,9 @@ def coins(memory: Any, arm: int) -> float:
 
     For rewards of 0 and 1 that is 1, to the bit. Pulls told without their rewards count as such.
     """
-    pulls, rewards = memory.pulls[arm], memory.successes[arm]
-    if pulls <= 0.0:
+    if memory.grades[arm] <= 0.0:
         return 1.0
+    pulls, rewards = memory.pulls[arm], memory.successes[arm]
     as_coins = COIN + rewards - rewards * rewards / pulls
     return as_coins / max(as_coins - memory.grades[arm], COIN)  # type: ignore[no-any-return]
 
@@ -298,19 +289,14 @@ class EngagementIndex(WholeVisit):
     def think(self, memory: Any) -> None:
         learn_shifts(memory)
         learn_prior(memory)
-        arms, bins = memory.tried.shape
-        mean, shown = np.zeros((arms, bins)), 0.0
-        for arm in range(arms):
-            if memory.pulls[arm] > 0.0:
-                shown += 1.0
-                for b in range(bins):
-                    pulls, rewards = record(memory, arm, b)
-                    mean[arm, b] = rewards / pulls
         signs = self.follow_improper
-        think(memory, mean, self.confidence, self.faith, signs, self.departures)
-        price(memory, memory.limit, 0.0, False, max(shown, 2.0))
+        think(self, memory, self.confidence, self.faith, signs, self.departures)
+        price(memory, memory.limit, 0.0, False, max((memory.pulls > 0.0).sum(), 2.0))
         if memory.by_state[0] > SURE:  # what is not tried in a state is never known there
             memory.limit[:] = memory.optimism[:] = 1.0
+
+    def matched(self, memory: Any, arm: int, b: int) -> tuple[float, float]:
+        return record(memory, arm, b)
 
     def knows(self, memory: Any, arm: int) -> bool:
         """Always: the prior speaks for an arm that was never played."""
@@ -329,47 +315,32 @@ class EngagementIndex(WholeVisit):
         """Pulls from which departures are learned: only those in the bin where it is costly."""
         return pulls if memory.optimism[b] > 0.0 else memory.tried[arm, b] + 2.0
 
-    def visit_worth(self, memory: Any, arm: int, b: int) -> float:
-        """What a visit is worth that begins with the arm, if arms differ in departures."""
-        pulls, rewards = record(memory, arm, b)
-        return memory.terms[arm, b, START] + memory.terms[arm, b, SLOPE] * rewards / pulls  # type: ignore[no-any-return]
-
     def moment(self, memory: Any, state: float, optimism: float) -> View:
         b, lead, top, shown = self.bin_of(state), 0, -inf, 0.0
         alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]
-        best, worth, usual = 0, -inf, 0.0
+        best, worth, usual, time = 0, -inf, 0.0, 0.0
         for arm in range(memory.pulls.size):
             mean, _, _ = posterior(memory, arm, b)
             if memory.side[b] * mean > top:
                 lead, top = arm, memory.side[b] * mean
             if memory.pulls[arm] > 0.0:
                 shown += 1.0
+                time += memory.tried[arm, b]
                 if different < FAR:
                     value = self.visit_worth(memory, arm, b)
                     if value > worth:
                         best, worth = arm, value
         if alike <= different:
             best = lead
-        time = memory.clock[0]
-        if memory.by_state[0] > SURE:
-            time = memory.moves[b].sum()
-        ahead = log(AHEAD * (time + 1.0) / max(shown, 2.0))
+        time = time if memory.by_state[0] > SURE else memory.clock[0]
+        ahead, less = log(AHEAD * (time + 1.0) / max(shown, 2.0)), log(max(shown / FEW, 1.0))
         mean, pulls, each = posterior(memory, lead, b)
+        budget, limit = self.allowance(ahead, pulls, each), most_nats(memory.limit[b])
         if different < FAR:
             usual = self.often(memory, best, b, posterior(memory, best, b)[1])
             usual = self.allowance(ahead, usual, 1.0)
-        return View(
-            ahead=ahead,
-            less=log(max(shown / FEW, 1.0)),
-            lead=lead,
-            mean=mean,
-            budget=self.allowance(ahead, pulls, each),
-            limit=most_nats(memory.limit[b]),
-            best=best,
-            worth=worth,
-            usual=usual,
-            least=min(alike, different),
-        )
+        least = min(alike, different)
+        return View(ahead, less, lead, mean, budget, limit, best, worth, usual, least)
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
         """Nats of its budget, beyond the leader's, that what speaks against the arm leaves."""
@@ -392,16 +363,6 @@ class EngagementIndex(WholeVisit):
             spare = self.allowance(moment.ahead, often, 1.0) - moment.usual
             score = max(score, spare - (different + against - moment.least))
         return score  # type: ignore[no-any-return]
-
-    def greedy_values(self, memory: Any, state: float) -> Array:
-        """The mean of the posterior, or what a visit is worth, by the likelier account."""
-        b, found = self.bin_of(state), np.full(memory.pulls.size, -inf)
-        for arm in np.flatnonzero(memory.pulls).tolist():
-            if memory.strength[ALIKE] <= memory.strength[DIFFERENT]:
-                found[arm] = memory.side[b] * self.estimate(memory, arm, state)[0]
-            else:
-                found[arm] = self.visit_worth(memory, arm, b)
-        return found
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         if choice.pulls <= 0.0 or choice.arm == choice.best:

@@ -37,7 +37,7 @@ from .accounts import (
     nothing_concluded,
     think,
 )
-from .base import Array, by_means
+from .base import Array
 from .departures import GOOD, unseen
 from .explorer import Explorer
 from .learned import Watcher
@@ -83,6 +83,27 @@ class WholeVisit(Watcher, Explorer):
         super().__post_init__()
         object.__setattr__(self, "faith", validation.number("faith", self.faith, 0, 100))
 
+    def matched(self, memory: Any, arm: int, b: int) -> tuple[float, float]:
+        """The pulls of an arm that say something of a bin, and their rewards."""
+        return memory.pulls[arm], memory.successes[arm]
+
+    def visit_worth(self, memory: Any, arm: int, b: int) -> float:
+        """What a visit is worth that begins with the arm in a bin, if departures count."""
+        (pulls, rewards), row = self.matched(memory, arm, b), memory.terms[arm, b]
+        return row[START] + row[SLOPE] * (rewards / pulls)  # type: ignore[no-any-return]
+
+    def greedy_values(self, memory: Any, state: float) -> Array:
+        """What a visit is worth that begins with the arm in this bin, by the likelier account.
+
+        If arms differ in their means only, that is the mean, or its negative where less is better.
+        """
+        b, found = self.bin_of(state), np.full(memory.pulls.size, -inf)
+        for arm in np.flatnonzero(memory.pulls).tolist():
+            found[arm] = memory.side[b] * self.estimate(memory, arm, state)[0]
+            if memory.strength[ALIKE] > memory.strength[DIFFERENT]:
+                found[arm] = self.visit_worth(memory, arm, b)
+        return found
+
     def explores_in(self, memory: Any, state: float) -> bool:
         """Where mistakes are cheap."""
         return self.optimism_now(memory, state) > 0.0
@@ -122,11 +143,7 @@ class Visit(WholeVisit):
         return due
 
     def think(self, memory: Any) -> None:
-        mean = np.zeros((memory.pulls.size, memory.optimism.size))
-        for arm in range(memory.pulls.size):
-            if memory.pulls[arm] > 0.0:
-                mean[arm] = memory.successes[arm] / memory.pulls[arm]
-        think(memory, mean, self.confidence, self.faith, self.follow_improper, True)
+        think(self, memory, self.confidence, self.faith, self.follow_improper, True)
         for arm in range(memory.pulls.size):
             memory.due[arm] = (1.0 + self.growth) * memory.pulls[arm] + PULLS
 
@@ -137,17 +154,6 @@ class Visit(WholeVisit):
     def fade_kept(self, memory: Any, factor: float) -> None:
         for arm in range(memory.due.size):
             memory.due[arm] *= factor  # inf before the first look: it stays
-
-    def greedy_values(self, memory: Any, state: float) -> Array:
-        """What a visit is worth that begins with the arm in this bin, by the likelier account.
-
-        If arms differ in their means only, that is the mean, or its negative where less is better.
-        """
-        b = self.bin_of(state)
-        if memory.strength[ALIKE] <= memory.strength[DIFFERENT]:
-            return by_means(memory, lambda mean: memory.side[b] * mean)
-        row = memory.terms[: memory.pulls.size, b]
-        return by_means(memory, lambda mean: row[:, START] + row[:, SLOPE] * mean)
 
 
 @dataclass(frozen=True)
