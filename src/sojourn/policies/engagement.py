@@ -6,7 +6,7 @@ those of 0 and 1 count as several pulls each (`coins`). Rewards may depend on th
 an arm was seen depends on what was held of it: pooled means then compare arms over different mixes
 of states, and may prefer the worse one for ever (Simpson's paradox). As soon as the data speak for
 it (`learn_shifts`), every bin of the state has a record of its own, to which other bins lend a
-little (`record`).
+little (`matched`).
 
 *Explorer.* An arm is tried while what speaks against it, n kl(m, m*), is less than its budget over
 that of the leader (`nats`): a logarithm of steps per pull, bent and partly shared by the arms.
@@ -82,43 +82,6 @@ def coins(memory: Any, arm: int) -> float:
     pulls, rewards = memory.pulls[arm], memory.successes[arm]
     as_coins = COIN + rewards - rewards * rewards / pulls
     return as_coins / max(as_coins - memory.grades[arm], COIN)  # type: ignore[no-any-return]
-
-
-@jitable
-def record(memory: Any, arm: int, b: int) -> tuple[float, float]:
-    """The pulls of an arm that count in a bin, and their rewards.
-
-    All of them, unless rewards depend on the state. Then n pulls in another bin count as
-    n / (1 + n / 8), their rewards shifted by what the bins differ; so do those of no known bin.
-    """
-    pulls, rewards = memory.pulls[arm], memory.successes[arm]
-    if memory.by_state[0] <= SURE:
-        return pulls, rewards
-    counted, gained = memory.tried[arm, b], memory.earned[arm, b]
-    for other in range(-1, memory.shift.size):
-        n, won, shift = pulls, rewards, memory.shift[b]
-        if other >= 0:
-            n, won = memory.tried[arm, other], memory.earned[arm, other]
-            shift -= memory.shift[other]
-        else:
-            for known in range(memory.shift.size):
-                n -= memory.tried[arm, known]
-                won -= memory.earned[arm, known]
-        if other != b and n > 0.0:
-            weight = 1.0 / (1.0 + SPREAD * n)
-            counted += weight * n
-            gained += weight * min(max(won + n * shift, 0.0), n)
-    return counted, gained
-
-
-@jitable
-def posterior(memory: Any, arm: int, b: int) -> tuple[float, float, float]:
-    """The mean of an arm in a bin, the pseudo-count, and how many of it a pull is."""
-    each, (pulls, rewards) = coins(memory, arm), record(memory, arm, b)
-    mean, worth = memory.prior[0], memory.prior[1]
-    mean = min(max(mean + memory.shift[b], min(EDGE, mean)), max(1.0 - EDGE, mean))
-    n = each * pulls + worth
-    return (each * rewards + worth * mean) / n, n, each
 
 
 @jitable
@@ -296,14 +259,44 @@ class EngagementIndex(WholeVisit):
             memory.limit[:] = memory.optimism[:] = 1.0
 
     def matched(self, memory: Any, arm: int, b: int) -> tuple[float, float]:
-        return record(memory, arm, b)
+        """The pulls of an arm that count in a bin, and their rewards.
+
+        All of them, unless rewards depend on the state. Then n pulls in another bin count as
+        n / (1 + n / 8), their rewards shifted by what the bins differ; so do those of no known bin.
+        """
+        pulls, rewards = memory.pulls[arm], memory.successes[arm]
+        if memory.by_state[0] <= SURE:
+            return pulls, rewards
+        counted, gained = memory.tried[arm, b], memory.earned[arm, b]
+        for other in range(-1, memory.shift.size):
+            n, won, shift = pulls, rewards, memory.shift[b]
+            if other >= 0:
+                n, won = memory.tried[arm, other], memory.earned[arm, other]
+                shift -= memory.shift[other]
+            else:
+                for known in range(memory.shift.size):
+                    n -= memory.tried[arm, known]
+                    won -= memory.earned[arm, known]
+            if other != b and n > 0.0:
+                weight = 1.0 / (1.0 + SPREAD * n)
+                counted += weight * n
+                gained += weight * min(max(won + n * shift, 0.0), n)
+        return counted, gained
+
+    def known(self, memory: Any, arm: int, b: int) -> tuple[float, float, float]:
+        """The mean of an arm in a bin, the pseudo-count, and how many of it a pull is."""
+        each, (pulls, rewards) = coins(memory, arm), self.matched(memory, arm, b)
+        mean, worth = memory.prior[0], memory.prior[1]
+        mean = min(max(mean + memory.shift[b], min(EDGE, mean)), max(1.0 - EDGE, mean))
+        n = each * pulls + worth
+        return (each * rewards + worth * mean) / n, n, each
 
     def knows(self, memory: Any, arm: int) -> bool:
         """Always: the prior speaks for an arm that was never played."""
         return True
 
     def estimate(self, memory: Any, arm: int, state: float) -> tuple[float, float]:
-        mean, n, _ = posterior(memory, arm, self.bin_of(state))
+        mean, n, _ = self.known(memory, arm, self.bin_of(state))
         return mean, n
 
     def allowance(self, ahead: float, pulls: float, coins: float) -> float:
@@ -317,12 +310,13 @@ class EngagementIndex(WholeVisit):
 
     def moment(self, memory: Any, state: float, optimism: float) -> View:
         b, lead, top, shown = self.bin_of(state), 0, -inf, 0.0
+        mean, pulls, each = 0.0, 1.0, 1.0
         alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]
         best, worth, usual, time = 0, -inf, 0.0, 0.0
         for arm in range(memory.pulls.size):
-            mean, _, _ = posterior(memory, arm, b)
-            if memory.side[b] * mean > top:
-                lead, top = arm, memory.side[b] * mean
+            m, n, one = self.known(memory, arm, b)
+            if memory.side[b] * m > top:
+                lead, top, mean, pulls, each = arm, memory.side[b] * m, m, n, one
             if memory.pulls[arm] > 0.0:
                 shown += 1.0
                 time += memory.tried[arm, b]
@@ -334,10 +328,9 @@ class EngagementIndex(WholeVisit):
             best = lead
         time = time if memory.by_state[0] > SURE else memory.clock[0]
         ahead, less = log(AHEAD * (time + 1.0) / max(shown, 2.0)), log(max(shown / FEW, 1.0))
-        mean, pulls, each = posterior(memory, lead, b)
         budget, limit = self.allowance(ahead, pulls, each), most_nats(memory.limit[b])
         if different < FAR:
-            usual = self.often(memory, best, b, posterior(memory, best, b)[1])
+            usual = self.often(memory, best, b, self.known(memory, best, b)[1])
             usual = self.allowance(ahead, usual, 1.0)
         least = min(alike, different)
         return View(ahead, less, lead, mean, budget, limit, best, worth, usual, least)
@@ -347,7 +340,7 @@ class EngagementIndex(WholeVisit):
         if arm == moment.best:
             return 0.0
         b = self.bin_of(state)
-        mean, pulls, each = posterior(memory, arm, b)
+        mean, pulls, each = self.known(memory, arm, b)
         against, spare = memory.strength[ALIKE], 0.0
         if arm != moment.lead:
             against += pulls * bernoulli_kl(mean, moment.mean)
@@ -356,7 +349,7 @@ class EngagementIndex(WholeVisit):
         score = spare - (against - moment.least)
         different = memory.strength[DIFFERENT]
         if different < min(against, FAR) and memory.pulls[arm] > 0.0:
-            n, rewards = record(memory, arm, b)
+            n, rewards = self.matched(memory, arm, b)
             seen = max(each * n, memory.prior[1])
             against = departures_against(memory, arm, b, seen, rewards / n * seen, moment.worth)
             often = self.often(memory, arm, b, pulls)
