@@ -238,16 +238,13 @@ class EngagementIndex(WholeVisit):
         memory.grades[arm] = max(memory.grades[arm] + times * reward * (1.0 - reward), 0.0)
 
     def fade_kept(self, memory: Any, factor: float) -> None:
-        for arm in range(memory.grades.size):
-            memory.grades[arm] *= factor
-            for b in range(memory.shift.size):
-                memory.tried[arm, b] *= factor
-                memory.earned[arm, b] *= factor
+        memory.grades[:] *= factor
+        memory.tried[:] *= factor
+        memory.earned[:] *= factor
 
     def forget_kept(self, memory: Any, arm: int) -> None:
         memory.grades[arm] = 0.0
-        for b in range(memory.shift.size):
-            memory.tried[arm, b] = memory.earned[arm, b] = 0.0
+        memory.tried[arm] = memory.earned[arm] = 0.0
 
     def think(self, memory: Any) -> None:
         learn_shifts(memory)
@@ -285,9 +282,11 @@ class EngagementIndex(WholeVisit):
 
     def known(self, memory: Any, arm: int, b: int) -> tuple[float, float, float]:
         """The mean of an arm in a bin, the pseudo-count, and how many of it a pull is."""
-        each, (pulls, rewards) = coins(memory, arm), self.matched(memory, arm, b)
-        mean, worth = memory.prior[0], memory.prior[1]
-        mean = min(max(mean + memory.shift[b], min(EDGE, mean)), max(1.0 - EDGE, mean))
+        each, mean, worth = coins(memory, arm), memory.prior[0], memory.prior[1]
+        pulls, rewards = memory.pulls[arm], memory.successes[arm]
+        if memory.by_state[0] > SURE:
+            pulls, rewards = self.matched(memory, arm, b)
+            mean = min(max(mean + memory.shift[b], min(EDGE, mean)), max(1.0 - EDGE, mean))
         n = each * pulls + worth
         return (each * rewards + worth * mean) / n, n, each
 
@@ -347,15 +346,17 @@ class EngagementIndex(WholeVisit):
             ahead = moment.ahead - (moment.less if memory.pulls[arm] <= 0.0 else 0.0)
             spare = min(self.allowance(ahead, pulls, each) - moment.budget, moment.limit)
         score = spare - (against - moment.least)
-        different = memory.strength[DIFFERENT]
-        if different < min(against, FAR) and memory.pulls[arm] > 0.0:
-            n, rewards = self.matched(memory, arm, b)
-            seen = max(each * n, memory.prior[1])
-            against = departures_against(memory, arm, b, seen, rewards / n * seen, moment.worth)
-            often = self.often(memory, arm, b, pulls)
-            spare = self.allowance(moment.ahead, often, 1.0) - moment.usual
-            score = max(score, spare - (different + against - moment.least))
+        if memory.strength[DIFFERENT] < min(against, FAR) and memory.pulls[arm] > 0.0:
+            return max(score, self.departing(memory, arm, b, moment))  # type: ignore[no-any-return]
         return score  # type: ignore[no-any-return]
+
+    def departing(self, memory: Any, arm: int, b: int, moment: Any) -> float:
+        """The score if arms differ in departures."""
+        (_, pulls, each), (n, rewards) = self.known(memory, arm, b), self.matched(memory, arm, b)
+        seen = max(each * n, memory.prior[1])
+        against = departures_against(memory, arm, b, seen, rewards / n * seen, moment.worth)
+        spare = self.allowance(moment.ahead, self.often(memory, arm, b, pulls), 1.0) - moment.usual
+        return spare - (memory.strength[DIFFERENT] + against - moment.least)  # type: ignore[no-any-return]
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         if choice.pulls <= 0.0 or choice.arm == choice.best:
