@@ -206,7 +206,7 @@ class Experiment(Learned):
 
     @property
     def operations(self) -> Operations:
-        """Those of the only branch; so are `settings`, `policy`, `memory`, `all_arms`, `counts`."""
+        """Operations of the only branch, which `settings`, `policy` and `counts` speak for, too."""
         return self.branch.operations
 
     @property
