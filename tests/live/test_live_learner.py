@@ -66,7 +66,9 @@ def test_candidates_are_as_if_there_were_no_others(policy: type[sj.Policy]) -> N
         assert chosen in (1, 3)
         if rows <= {2} and whole.from_counters:
             assert (chosen, chance) == part.choose(state, 1)
-    with pytest.raises(ValueError, match="candidates is not allowed: none of them is an arm in"):
+    with pytest.raises(
+        ValueError, match="candidates is not allowed: none of them is an active arm"
+    ):
         part.choose(1.0, 1, [0, 2])
     whole.waiting = {1, 3}
     # Of two that wait, the less issued one; a mixture shows any arm sometimes, also one that waits.

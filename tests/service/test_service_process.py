@@ -156,7 +156,7 @@ def test_refusing_to_start(
     for store in ("memory://", f"sqlite:///{tmp_path}/live.db"):
         sentence = refused(capsys, "--store", store, "--workers", "2")
         assert "--workers 2 needs a store that several processes can share" in sentence
-    assert "takes keys" in refused(capsys, *memory, "--host", "0.0.0.0")
+    assert "needs keys" in refused(capsys, *memory, "--host", "0.0.0.0")
     assert "--port = 99999 is not allowed" in refused(capsys, *memory, "--port", "99999")
     assert "--rate" in refused(capsys, *memory, "--rate", "0")
     assert "--log-format" in refused(capsys, *memory, "--log-format", "xml")

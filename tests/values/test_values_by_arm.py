@@ -227,7 +227,7 @@ def test_discrete_rewards_have_their_chances() -> None:
         ),
         (
             lambda: sj.Problem(rewards=[sj.rewards.Beta(1, 2), 0.4], user=sj.TwoState(*Q)),
-            r"say from where on each is reached, as in Levels\(user, thresholds=\[0.5\]\)",
+            r"give their thresholds, as in Levels\(user, thresholds=\[0.5\]\)",
         ),
         (
             lambda: sj.ByArm([sj.TwoState(*Q), sj.TwoState(*Q, start=0)]),

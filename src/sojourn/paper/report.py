@@ -222,8 +222,8 @@ def _undecided(report: Report[Results]) -> str:
         return ""
     minutes = sum(trial.seconds for trial in TRIALS.values()) / 60
     return (
-        "Undecided because there are too few runs: --precision paper decides most, in about "
-        f"{minutes:.0f} minutes of a processor."
+        "Undecided: too few runs. --precision paper decides most, in about "
+        f"{minutes:.0f} minutes of processor time."
     )
 
 
