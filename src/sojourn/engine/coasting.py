@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..users import Ema, TwoState, User
-from .loops import primitive
+from .loops import jitable, primitive
 from .steps import Tally, World, begin, level_of, step
 from .streams import GOLDEN, S11, draw_backwards, mix
 from .structs import Compiled, entry_for
@@ -69,17 +69,23 @@ class Coaster(Compiled):
         """Bring the tally up to date before it is read; a coaster may leave work for this."""
 
 
+@jitable
+def settle_counts(user: Any, world: World, tally: Tally) -> None:
+    """A function of its own: in the method, loops of large policies run half as fast."""
+    for level in range(tally.lost.size):
+        tally.lost[level] = 0.0
+        for arm in range(tally.won.size):
+            if tally.pulls[level, arm] > 0.0:
+                cost = world.prices.gap(user, float(level), arm)
+                tally.lost[level] += tally.pulls[level, arm] * cost
+
+
 @dataclass(frozen=True)
 class TwoStateCoaster(Coaster):
     """Regret from counts at the end: the gaps of two states, whatever the number of steps."""
 
     def settle(self, user: Any, world: World, tally: Tally) -> None:
-        for level in range(tally.lost.size):
-            tally.lost[level] = 0.0
-            for arm in range(tally.won.size):
-                if tally.pulls[level, arm] > 0.0:
-                    cost = world.prices.gap(user, float(level), arm)
-                    tally.lost[level] += tally.pulls[level, arm] * cost
+        settle_counts(user, world, tally)
 
 
 @dataclass(frozen=True)
