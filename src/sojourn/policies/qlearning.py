@@ -87,6 +87,10 @@ class QLearning(Tabular):
         object.__setattr__(self, "epsilon", validation.number("epsilon", self.epsilon, 0, 1))
         object.__setattr__(self, "bins", validation.whole("bins", self.bins, 1, MOST_BINS))
 
+    def stage(self, memory: QTable, ahead: int) -> int:
+        """The only part: Q does not depend on the step."""
+        return 0
+
     def memory(self, arms: int) -> QTable:
         bins = int(self.bins)
         return QTable(np.zeros((1, bins, arms)), np.zeros((1, bins, arms)), np.zeros(1))
