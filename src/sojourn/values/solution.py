@@ -279,10 +279,9 @@ class CommonValues(Values):
     @cached_property
     def prices(self) -> CommonPrices | PriceTable:
         if any(isinstance(arm, BernoulliByState) for arm in self.rewards):
-            nodes = self.grid.nodes
-            gaps = [
-                [self.gap(s, a) for a in range(len(self.rewards))] for s in [*nodes, *-1 - nodes]
-            ]
+            nodes, own_first = self.grid.nodes, unwrapped(self.user) is not self.user
+            states = [*nodes, *(-1.0 - nodes if own_first else [])]
+            gaps = [[self.gap(s, a) for a in range(len(self.rewards))] for s in states]
             return PriceTable(np.array(gaps), nodes.size)
         means, optimal = np.array(self.means(1.0)), self.best_arm_is_optimal
         return CommonPrices(self.value_function, means, means.max(), means.min(), optimal)
