@@ -14,11 +14,23 @@ from sojourn.policies import Policy
 from sojourn.policies.restarting import BUCKETS, SMALLEST, SUCCESSES, SUMS, TRIALS, follow
 from sojourn.stats.changes import change_in
 
-SUMMED = ("pulls", "successes", "clock", "moves", "seen", "left", "grid")
+SUMMED = (
+    "pulls",
+    "successes",
+    "clock",
+    "moves",
+    "seen",
+    "left",
+    "grid",
+    "tried",
+    "earned",
+    "grades",
+)
 COUNTING = [
     sj.policies.KLULCB(),
     sj.policies.LearnedIMED(threshold=0.4),
     sj.policies.VisitIMED(bins=3, growth=1.0),
+    sj.policies.EngagementIndex(bins=3),
     sj.policies.EmpiricalIMED(cells=5),
     sj.policies.LearnedEmpiricalIMED(cells=3),
     sj.policies.EpsilonMixture(sj.policies.PricedIndex()),

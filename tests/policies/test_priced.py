@@ -12,8 +12,9 @@ from twins import step_by_step
 
 import sojourn as sj
 from sojourn.paper import SETTINGS
+from sojourn.policies import priced
 from sojourn.policies.departures import mistake_costs
-from sojourn.policies.priced import log_ratio_of, nats, patience, price
+from sojourn.policies.priced import log_ratio_of, nats, patience
 
 Z = NormalDist()
 AHEAD, THRIFT = 8.0, 6.0
@@ -138,11 +139,16 @@ def remember(problem: sj.Problem, steps: tuple[float, float]) -> Any:
     return memory
 
 
+def price(memory: Any, confidence: float) -> None:
+    arms = memory.pulls.size
+    memory.worth[0] = priced.price(memory, memory.optimism, confidence, False, arms)
+
+
 @pytest.mark.parametrize("setting", ["A", "B", "C", "opposite"])
 def test_prices_are_those_of_the_model(setting: str) -> None:
     problem, steps = SETTINGS[setting], (2e8, 8e8)
     memory = remember(problem, steps)
-    price(memory, 0.0, False)
+    price(memory, 0.0)
     exact = [problem.mistake_cost(0), problem.mistake_cost(1)]
     for found, surcharge in zip(memory.optimism, prices_in(exact, [0.2, 0.8]), strict=True):
         wanted = 1 - exp(-(waits(surcharge) ** 2) / 2) if surcharge > 0 else 1.0
@@ -156,7 +162,7 @@ def test_a_step_is_worth_no_more_than_is_known_for_sure() -> None:
     problem, found = sj.Problem([0.7, 0.6], sj.TwoState(0.03, 0.3, 0.3, 0.02)), []
     for steps in (10.0, 1e3, 1e7):
         memory = remember(problem, (0.3 * steps, 0.7 * steps))
-        price(memory, 0.0, False)
+        price(memory, 0.0)
         cost, variance = mistake_costs(memory, False)
         cheap = int(np.argmin(cost + np.sqrt(variance)))
         times = (0.3 * cost[0] + 0.7 * cost[1]) / (cost[cheap] + sqrt(variance[cheap]))
@@ -168,11 +174,11 @@ def test_a_step_is_worth_no_more_than_is_known_for_sure() -> None:
 def test_where_nothing_was_seen_or_nothing_differs_there_is_one_price() -> None:
     fresh = sj.policies.PricedIndex(bins=3).memory(2)
     fresh.optimism[:] = 0.5
-    price(fresh, 0.0, False)
+    price(fresh, 0.0)
     assert fresh.optimism.tolist() == [1, 1, 1]
     neutral = sj.Problem([0.6, 0.5], sj.TwoState(0.2, 0.2, 0.2, 0.2))
     memory = remember(neutral, (1e6, 1e6))
-    price(memory, 1.0, False)
+    price(memory, 1.0)
     assert memory.optimism.tolist() == [1, 1]
 
 
@@ -180,7 +186,7 @@ def test_a_mistake_that_pays_is_as_cheap_as_one_that_costs_nothing() -> None:
     problem = sj.Problem([0.8, 0.7], sj.TwoState(0.1, 0.05, 0.1, 0.6))
     assert problem.mistake_cost(1) < 0 < problem.mistake_cost(0)
     memory = remember(problem, (1e6, 1e6))
-    price(memory, 0.0, False)
+    price(memory, 0.0)
     assert memory.optimism[1] == 1.0
     assert memory.optimism[0] == pytest.approx(1 - exp(-(waits(1.0) ** 2) / 2))
 

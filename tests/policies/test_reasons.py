@@ -21,6 +21,7 @@ from sojourn.policies import (
     ULCB,
     ContULCB,
     DiscKLULCB,
+    EngagementIndex,
     EpsilonMixture,
     FixedArm,
     Greedy,
@@ -153,6 +154,17 @@ NOT = {"state": 0.0, "optimism": -1.0}
             {"state": 0.0, "optimism": 0.2},
             "user is not engaged, mistakes are costlier: trying *cooking*, "
             "it may pay in the steps ahead, mean 0.80 of 100 pulls",
+        ),
+        (
+            EngagementIndex(departures=False),
+            {"state": 0.0, "optimism": 0.0},
+            "user is not engaged, mistakes are costly: trying *cooking*, "
+            "mean 0.80 of 100 pulls: it may be better",
+        ),
+        (
+            EngagementIndex(),
+            {"best": "cooking"},
+            "user is engaged: staying with *cooking*, mean 0.80 of 100 pulls",
         ),
         (Uniform(), {"optimism": None}, "any arm: *cooking*, by chance"),
         (FixedArm(), {"optimism": None}, "always *cooking*"),

@@ -16,6 +16,7 @@ from ..policies.learned import Watcher
 from ..policies.wrapper import EpsilonMixture, base_policy
 from .loops import Loop, call
 from .streams import policy_stream
+from .unmanaged import keep_alive, unmanaged
 
 
 class Calls(NamedTuple):
@@ -70,17 +71,22 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
 
 @call
 def _choose(policy: Any, memory: Any, state: float, rng: Any) -> int:
-    return policy.choose(memory, state, rng)  # type: ignore[no-any-return]
+    arm = policy.choose(unmanaged(memory), state, rng)
+    keep_alive(memory)
+    return arm  # type: ignore[no-any-return]
 
 
 @call
 def _chances(policy: Any, memory: Any, state: float) -> Any:
-    return policy.probabilities(memory, state)
+    chances = 1.0 * policy.probabilities(unmanaged(memory), state)  # an array of its own
+    keep_alive(memory)
+    return chances
 
 
 @call
 def _think(policy: Any, memory: Any) -> None:
-    policy.tell(memory, 0, 0, 0.0)
+    policy.tell(unmanaged(memory), 0, 0, 0.0)
+    keep_alive(memory)
 
 
 @call

@@ -5,6 +5,7 @@ from ..engine.streams import Stream as Stream, draw_uniform as draw_uniform
 from ..registry import Registry
 from . import (
     empirical,
+    engagement,
     gated,
     index,
     learned,
@@ -18,6 +19,7 @@ from . import (
 )
 from .base import Counts as Counts, Policy as Policy
 from .empirical import *
+from .engagement import *
 from .gated import *
 from .index import *
 from .index import Index as Index
@@ -33,8 +35,8 @@ from .visit import *
 from .wrapper import *
 
 _MODULES = (
-    index, gated, empirical, learned, priced, visit, published, qlearning, plain, wrapper,
-    restarting,
+    index, gated, empirical, learned, priced, visit, engagement, published, qlearning, plain,
+    wrapper, restarting,
 )  # fmt: skip
 
 ALL: tuple[type[Policy], ...] = tuple(

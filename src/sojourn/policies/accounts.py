@@ -35,7 +35,6 @@ STRENGTH, ALIKE, DIFFERENT = 0, 1, 2
 class Conclusions(NamedTuple):
     """The memory of a whole-visit policy beside `Watched`."""
 
-    due: Array  # pulls of every arm at which to estimate next
     base: Array  # log odds by [bin, level]
     effect: Array  # log odds by arm, and of all those no longer in use
     interaction: Array  # log odds by [arm, bin, level], likewise
@@ -44,6 +43,22 @@ class Conclusions(NamedTuple):
     side: Array  # by [bin]: 1 if greater means are better, else -1
     worth: Array  # by [bin]: the value of a visit, if arms differ in departures
     terms: Array  # by [arm, bin, column]
+
+
+@jitable
+def nothing_concluded(arms: int, bins: int) -> Conclusions:
+    """Before the first estimates."""
+    rows = arms + 1
+    return Conclusions(
+        base=np.zeros((bins, 2)),
+        effect=np.zeros(rows),
+        interaction=np.zeros((rows, bins, 2)),
+        strength=np.zeros(3),
+        goal=np.zeros(bins),
+        side=np.ones(bins),
+        worth=np.zeros(bins),
+        terms=np.zeros((rows, bins, 5)),
+    )
 
 
 @jitable
@@ -65,7 +80,8 @@ def improve(
 ) -> tuple[Array, Array]:
     """The best rule (an arm for each bin) by policy iteration: worths of bins, and what follows.
 
-    `stay` has the chances to stay by [arm, bin, level], `rule` is where to start and the result.
+    Means and shares of good rewards are by [arm, bin], `stay` has the chances to stay by [arm, bin,
+    level], `rule` is where to start and the result.
     For `signs` see `line`. What a bin is worth is what its arm is, by that line.
     """
     bins = rule.size
@@ -74,11 +90,11 @@ def improve(
     for _ in range(ROUNDS):
         for b in range(bins):
             arm = int(rule[b])
-            value[b] = mean[arm]
+            value[b] = mean[arm, b]
             for after in range(bins):
                 matrix[b, after] = 1.0 if after == b else 0.0
                 for r in range(2):
-                    level = good[arm] if r == 1 else 1.0 - good[arm]
+                    level = good[arm, b] if r == 1 else 1.0 - good[arm, b]
                     matrix[b, after] -= level * stay[arm, b, r] * follow[b, r, after]
         solve_in_place(matrix, value)
         settled = True
@@ -88,11 +104,11 @@ def improve(
                 for after in range(bins):
                     onward[b, r] += follow[b, r, after] * value[after]
             top = -inf
-            for i in range(-1, mean.size):  # first the one that has to be beaten
+            for i in range(-1, pulls.size):  # first the one that has to be beaten
                 arm = int(rule[b]) if i < 0 else i
                 less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
-                start, slope = line(mean[arm], good[arm], less, more, signs)
-                whole = start + slope * mean[arm]
+                start, slope = line(mean[arm, b], good[arm, b], less, more, signs)
+                whole = start + slope * mean[arm, b]
                 if i < 0:
                     worth[b], top = whole, whole * (1.0 + 1e-9)
                 elif pulls[arm] > 0.0 and whole > top:
@@ -100,6 +116,16 @@ def improve(
         if settled:
             break
     return worth, onward
+
+
+@jitable
+def best_mean(pulls: Array, mean: Array, b: int, side: float) -> float:
+    """The arm of greatest mean in a bin (`side` 1), or of least (-1)."""
+    found = int(np.argmax(pulls))
+    for arm in range(pulls.size):
+        if pulls[arm] > 0.0 and side * mean[arm, b] > side * mean[found, b]:
+            found = arm
+    return float(found)
 
 
 @jitable
@@ -111,16 +137,11 @@ def think_of_means(
     If `signs` are to be followed, the arm of least mean is best where a greater mean costs more
     than it gives by more than `confidence` standard errors.
     """
-    arms, bins = mean.size, memory.optimism.size
+    arms, bins = mean.shape
     cost, variance = mistake_costs(memory, False)
-    greatest = least = int(np.argmax(memory.pulls))
-    for arm in range(arms):
-        if memory.pulls[arm] > 0.0:
-            greatest = arm if mean[arm] > mean[greatest] else greatest
-            least = arm if mean[arm] < mean[least] else least
-    rule = np.full(bins, float(greatest))
+    rule = np.empty(bins)
     for b in range(bins):
-        memory.side[b] = 1.0
+        rule[b], memory.side[b] = best_mean(memory.pulls, mean, b, 1.0), 1.0
     if signs:
         stay = np.empty((arms, bins, 2))
         for arm in range(arms):
@@ -133,8 +154,8 @@ def think_of_means(
             memory.side[b] = -1.0 if gain < -confidence * sqrt(variance[b]) else 1.0
             cost[b] = abs(cost[b])
     for b in range(bins):
-        rule[b] = least if memory.side[b] < 0.0 else greatest
-        memory.goal[b] = mean[int(rule[b])]
+        rule[b] = best_mean(memory.pulls, mean, b, memory.side[b])
+        memory.goal[b] = mean[int(rule[b]), b]
     set_optimism(memory, cost, variance, confidence, False)
     return rule
 
@@ -144,7 +165,7 @@ def think_of_departures(
     memory: Any, known: Pooled, mean: Array, good: Array, rule: Array, signs: bool
 ) -> Array:
     """The second account: arms have effects on leaving. The best arm of every bin."""
-    arms, bins, strength = mean.size, memory.optimism.size, memory.strength[STRENGTH]
+    (arms, bins), strength = mean.shape, memory.strength[STRENGTH]
     stay, narrow = np.empty((arms, bins, 2)), (INTERACTION * strength) ** 2
     for arm in range(arms):
         for b in range(bins):
@@ -160,7 +181,7 @@ def think_of_departures(
             row[VARIANCE] = row[MARGIN] = 0.0
             for r in range(2):
                 q = 1.0 - stay[arm, b, r]
-                loss = (good[arm] if r == 1 else 1.0 - good[arm]) * q * onward[b, r]
+                loss = (good[arm, b] if r == 1 else 1.0 - good[arm, b]) * q * onward[b, r]
                 slope = loss * (1.0 - q)
                 own = 1.0 / (1.0 + narrow * memory.seen[arm, b, r] * q * (1.0 - q))
                 row[VARIANCE] += slope * slope * narrow * own
@@ -169,20 +190,28 @@ def think_of_departures(
             if memory.optimism[b] > 0.0:  # else only interactions are to be learned here
                 row[VARIANCE] += both * both * wide
             less, more = stay[arm, b, 0] * onward[b, 0], stay[arm, b, 1] * onward[b, 1]
-            row[START], row[SLOPE] = line(mean[arm], good[arm], less, more, signs)
+            row[START], row[SLOPE] = line(mean[arm, b], good[arm, b], less, more, signs)
     return rule
 
 
 @jitable
-def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
-    """Estimate all anew."""
-    arms, bins = memory.pulls.size, memory.optimism.size
-    known, mean, good = pooled(memory), np.zeros(arms), np.zeros(arms)
+def think(
+    policy: Any, memory: Any, confidence: float, faith: float, signs: bool, departures: bool
+) -> None:
+    """Estimate all anew; without `departures`, by the first account alone."""
+    arms, bins, known = memory.pulls.size, memory.optimism.size, pooled(memory)
+    mean, good = np.zeros((arms, bins)), np.zeros((arms, bins))
     for arm in range(arms):
         if memory.pulls[arm] > 0.0:
-            mean[arm] = memory.successes[arm] / memory.pulls[arm]
-            good[arm] = good_rewards(memory, arm) / memory.pulls[arm]
+            share = good_rewards(memory, arm) / memory.pulls[arm]
+            usual = memory.successes[arm] / memory.pulls[arm]
+            for b in range(bins):
+                pulls, rewards = policy.matched(memory, arm, b)
+                mean[arm, b] = rewards / pulls
+                good[arm, b] = min(max(share + (mean[arm, b] - usual), 0.0), 1.0)
     best = think_of_means(memory, known, mean, good, confidence, signs)
+    if not departures:
+        return
     memory.strength[STRENGTH], likelier = fit_effects(memory, known)
     odds = likelier - faith  # of the second account
     memory.strength[ALIKE] = max(odds, 0.0) + log(1.0 + exp(-abs(odds)))
@@ -197,27 +226,24 @@ def think(memory: Any, confidence: float, faith: float, signs: bool) -> None:
 
 
 @jitable
-def departures_against(memory: Any, arm: int, b: int) -> float:
-    """Least nats for an arm to be as good as the best in a bin, if departures count.
+def departures_against(
+    memory: Any, arm: int, b: int, pulls: float, rewards: float, best: float
+) -> float:
+    """Least nats for an arm to be worth as much as the `best` in a bin, if departures count.
 
     People may stay longer with it than was seen, its mean may be greater, or a part of either: the
     parts are shared by variance, as for Gaussians. Chances to leave are small, or the odds would
     move by less, so that y of the value by the slope are margin (1 - exp(-y / margin)) in truth.
     """
-    row, pulls = memory.terms[arm, b], memory.pulls[arm]
-    mean, slope, variance, margin = (
-        memory.successes[arm] / pulls,
-        row[SLOPE],
-        row[VARIANCE],
-        row[MARGIN],
-    )
-    gap = memory.worth[b] - row[START] - slope * mean
+    row, mean = memory.terms[arm, b], rewards / pulls
+    slope, variance, margin = row[SLOPE], row[VARIANCE], row[MARGIN]
+    gap = best - row[START] - slope * mean
     if gap <= 0.0:
         return 0.0
     if memory.optimism[b] <= 0.0:
         part, cost = gap, 0.0
     else:
-        typical = (memory.successes[arm] + 1.0) / (pulls + 2.0)
+        typical = (rewards + 1.0) / (pulls + 2.0)
         noise = slope * slope * typical * (1.0 - typical) / pulls
         part = min(gap * variance / (variance + noise), 0.9 * margin)
         end = 1.0 if slope > 0.0 else 0.0
@@ -249,5 +275,6 @@ def against(memory: Any, arm: int, b: int) -> float:
     elif explores:
         nats = alike + pulls * bernoulli_kl(mean, memory.goal[b])
     if different < min(nats, FAR):
-        nats = min(nats, different + departures_against(memory, arm, b))
+        rewards, best = memory.successes[arm], memory.worth[b]
+        nats = min(nats, different + departures_against(memory, arm, b, pulls, rewards, best))
     return float(nats + often)

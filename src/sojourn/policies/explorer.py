@@ -33,7 +33,7 @@ def greatest_score(policy: Any, memory: Any, state: float, optimism: float, rng:
     moment = policy.moment(memory, state, optimism)
     best, top, ties = 0, -inf, 0
     for arm in range(memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
+        if policy.knows(memory, arm):
             value = policy.score(memory, arm, state, optimism, moment)
             if value > top:
                 best, top, ties = arm, value, 1
@@ -44,7 +44,7 @@ def greatest_score(policy: Any, memory: Any, state: float, optimism: float, rng:
     # Draw one of the tied arms only when the tie is for the lead: a sure choice draws nothing.
     skip = int(draw_uniform(rng) * ties)
     for arm in range(best, memory.pulls.size):
-        if memory.pulls[arm] > 0.0:
+        if policy.knows(memory, arm):
             value = policy.score(memory, arm, state, optimism, moment)
             if value == top:
                 if skip == 0:
@@ -59,7 +59,7 @@ def sure_or_tied(policy: Any, memory: Any, state: float, optimism: float) -> Arr
     moment = policy.moment(memory, state, optimism)
     scores = np.full(memory.pulls.size, -inf)
     for arm in range(scores.size):
-        if memory.pulls[arm] > 0.0:
+        if policy.knows(memory, arm):
             scores[arm] = policy.score(memory, arm, state, optimism, moment)
     return equally(scores) if policy.draws_ties() else certain(scores.size, int(scores.argmax()))
 
@@ -111,6 +111,10 @@ class Explorer(Explains, Policy):
         """Whether ties are broken at random; else the first arm wins."""
         return True
 
+    def knows(self, memory: Any, arm: int) -> bool:
+        """Whether an arm can be compared with others: one never played cannot."""
+        return memory.pulls[arm] > 0.0  # type: ignore[no-any-return]
+
     def introduces(self, memory: Any, optimism: float) -> bool:
         """Whether an arm never played is to be played now."""
         return True
@@ -119,7 +123,7 @@ class Explorer(Explains, Policy):
         """The first arm never played, if it is to be introduced now, else -1."""
         if self.introduces(memory, optimism):
             for arm in range(memory.pulls.size):
-                if memory.pulls[arm] == 0.0:
+                if not self.knows(memory, arm):
                     return arm
         return -1
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import validation
-from ..engine.loops import jitable
 from ..engine.steps import level_of
 from .base import MOST_BINS, Array, Forgetting, by_means, count, fade_counts, forget_counts, uncount
 from .departures import FIRST_LOOK, GOOD, reconsider, unseen
@@ -32,15 +31,6 @@ from .optimism import LEAST
 from .reasons import Seen, engaged
 
 __all__ = ["LearnedUCB", "LearnedKLUCB", "LearnedIMED", "LearnedThompson"]
-
-
-@jitable
-def scale(sums: Array, factor: float) -> None:
-    """Multiply all entries by a factor."""
-    for i in range(sums.shape[0]):
-        for j in range(sums.shape[1]):
-            for k in range(sums.shape[2]):
-                sums[i, j, k] *= factor
 
 
 class Watcher(Forgetting):
@@ -124,9 +114,9 @@ class Watcher(Forgetting):
     def fade(self, memory: Any, factor: float) -> None:
         """Multiply all counts by a factor, and with the clock the time of the next refit."""
         fade_counts(memory, factor)
-        scale(memory.moves, factor)
-        scale(memory.seen, factor)
-        scale(memory.left, factor)
+        memory.moves[:] *= factor
+        memory.seen[:] *= factor
+        memory.left[:] *= factor
         memory.next_refit[0] *= factor
         self.fade_kept(memory, factor)
 

@@ -31,17 +31,17 @@ __all__ = ["PricedIndex"]
 
 
 @jitable
-def nats(log_ratio: float, pulls: float, thrift: float) -> float:
-    """The budget of a bound after N pulls, (1 + (y - 2) / (2 N)) y^2 / (y + thrift); 0 for y <= 0.
+def nats(log_ratio: float, pulls: float, thrift: float, early: float = 0.5) -> float:
+    """The budget of a bound after N pulls, (1 + (e y - 1) / N) y^2 / (y + thrift), at least 0.
 
-    y is log(steps ahead / N), and N at least 2.
+    y is log(steps ahead / N), and 0 stands for less; e says how much more is had by `early` pulls.
 
     >>> nats(5.0, 1e9, 5.0), nats(2.0, 8.0, 2.0), nats(-1.0, 8.0, 5.0)
     (2.50000000375, 1.0, 0.0)
     """
     if log_ratio <= 0.0:
         return 0.0
-    few = 1.0 + (log_ratio - 2.0) / (2.0 * pulls)
+    few = max(1.0 + (early * log_ratio - 1.0) / pulls, 0.0)
     return few * log_ratio * log_ratio / (log_ratio + thrift)
 
 
@@ -102,8 +102,16 @@ def patience(surcharge: float) -> float:
 
 
 @jitable
-def price(memory: Any, confidence: float, follow: bool) -> None:
-    """Set the optimism of every bin from the mistake costs D and shares of steps w as known now.
+def most_nats(optimism: float) -> float:
+    """x^2 / 2, for an optimism of 1 - exp(-x^2 / 2)."""
+    if optimism >= 1.0 or optimism == LEAST:
+        return inf
+    return -log1p(-max(optimism, 0.0))
+
+
+@jitable
+def price(memory: Any, optimism: Array, confidence: float, follow: bool, arms: float) -> float:
+    """Set the `optimism` of every bin from the mistake costs D and shares of steps w as known now.
 
     In a bin whose D is above that of others, relative to the mean of D and with M arms, by
 
@@ -115,7 +123,7 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
         W = (sum over i of w(i) D(i)) / (least of all D(i) + its standard error),
 
     the w(i) being shares of the steps, as a power of 2 that is not above it, and at least 1: so it
-    seldom changes, and bounds on indices are seldom set anew.
+    seldom changes, and bounds on indices are seldom set anew. The logarithm of W is returned.
     """
     cost, variance = mistake_costs(memory, follow)
     visited = settle(memory, cost, variance, confidence, follow)
@@ -127,24 +135,23 @@ def price(memory: Any, confidence: float, follow: bool) -> None:
             steps += visited[b]
             least = min(least, cost[b] + sqrt(variance[b]))
     times = whole / (steps * least) if whole > 0.0 else 1.0
-    memory.worth[0] = log(2.0) * floor(log2(max(times, 1.0)))
     for b in range(bins):
         alike = 0
         while alike < b and cost[alike] != cost[b]:
             alike += 1
         if alike < b:  # bins that were never visited have the cost of the commonest
-            memory.optimism[b] = memory.optimism[alike]
+            optimism[b] = optimism[alike]
             continue
         if cost[b] == LEAST:
-            memory.optimism[b] = LEAST
+            optimism[b] = LEAST
             continue
         surcharge = 0.0
         for i in range(bins):
             if cost[i] != LEAST:
                 surcharge += visited[i] * max(cost[b] - cost[i], 0.0)
-        rivals = memory.pulls.size - 1.0
-        x = patience(rivals * surcharge / whole) if whole > 0.0 else inf
-        memory.optimism[b] = 1.0 - exp(-0.5 * x * x)
+        x = patience((arms - 1.0) * surcharge / whole) if whole > 0.0 else inf
+        optimism[b] = 1.0 - exp(-0.5 * x * x)
+    return log(2.0) * floor(log2(max(times, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -199,9 +206,7 @@ class AheadExplorer(Gated):
     def budget(self, pulls: float, log_t: float, extra: float, optimism: float) -> float:
         """min(nats(log(steps ahead / N)), -log(1 - optimism))."""
         whole = nats(log_t + extra - log(pulls), pulls, self.thrift)
-        if optimism >= 1.0 or optimism == LEAST:
-            return whole
-        return min(whole, -log1p(-max(optimism, 0.0)))
+        return min(whole, most_nats(optimism))
 
     def _figure(self, choice: Seen, mean: float, optimism: float) -> str:
         return super()._figure(choice, mean, max(optimism, 1.0))
@@ -236,7 +241,8 @@ class PricedIndex(Learned, AheadExplorer):
         return merged(unseen(arms, int(self.bins)), Worth(np.zeros(1)))
 
     def think(self, memory: Any) -> None:
-        price(memory, self.confidence, self.follow_improper)
+        arms, follow = memory.pulls.size, self.follow_improper
+        memory.worth[0] = price(memory, memory.optimism, self.confidence, follow, arms)
 
     def _mood(self, choice: Seen) -> str:
         costlier = choice.optimism is not None and choice.optimism < 1.0

@@ -19,15 +19,25 @@ the moment.
 
 from dataclasses import dataclass, field
 from math import exp, inf, log, pi, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import validation
 from ..engine.streams import Stream, beta, draw_uniform, inner_uniform
 from ..engine.unmanaged import merged
-from .accounts import ALIKE, DIFFERENT, MARGIN, SLOPE, START, VARIANCE, Conclusions, against, think
-from .base import Array, by_means
+from .accounts import (
+    ALIKE,
+    DIFFERENT,
+    MARGIN,
+    SLOPE,
+    START,
+    VARIANCE,
+    against,
+    nothing_concluded,
+    think,
+)
+from .base import Array
 from .departures import GOOD, unseen
 from .explorer import Explorer
 from .learned import Watcher
@@ -39,9 +49,15 @@ PULLS = 3.0
 """Pulls of an arm, beside a share, after which its departures are looked at again."""
 
 
+class Due(NamedTuple):
+    """When the departures of an arm are looked at again."""
+
+    due: Array  # pulls of every arm at which to estimate next
+
+
 @dataclass(frozen=True)
-class Visit(Watcher, Explorer):
-    """Base of the whole-visit policies.
+class WholeVisit(Watcher, Explorer):
+    """Base of policies that may take account of departures by arm.
 
     `faith` is what speaks, before anything was seen, for arms that differ in their means only: nats
     from 0 to 100. `confidence` is that of learned optimism, in standard errors from 0 to 1e9; so
@@ -67,59 +83,30 @@ class Visit(Watcher, Explorer):
         super().__post_init__()
         object.__setattr__(self, "faith", validation.number("faith", self.faith, 0, 100))
 
-    def memory(self, arms: int) -> Any:
-        bins, rows = int(self.bins), arms + 1
-        counters = unseen(arms, bins)
-        counters.next_refit[0] = max(float(arms), 1.0)
-        conclusions = Conclusions(
-            due=np.full(arms, inf),
-            base=np.zeros((bins, 2)),
-            effect=np.zeros(rows),
-            interaction=np.zeros((rows, bins, 2)),
-            strength=np.zeros(3),
-            goal=np.zeros(bins),
-            side=np.ones(bins),
-            worth=np.zeros(bins),
-            terms=np.zeros((rows, bins, 5)),
-        )
-        return merged(counters, conclusions)
+    def matched(self, memory: Any, arm: int, b: int) -> tuple[float, float]:
+        """The pulls of an arm that say something of a bin, and their rewards."""
+        return memory.pulls[arm], memory.successes[arm]
 
-    def is_due(self, memory: Any) -> bool:
-        """Whether there are many more steps, or pulls of an arm, than the last time."""
-        if memory.clock[0] >= memory.next_refit[0]:
-            return True
-        due = False
-        for arm in range(memory.pulls.size):
-            due = due or memory.pulls[arm] >= memory.due[arm]
-        return due
-
-    def think(self, memory: Any) -> None:
-        think(memory, self.confidence, self.faith, self.follow_improper)
-        for arm in range(memory.pulls.size):
-            memory.due[arm] = (1.0 + self.growth) * memory.pulls[arm] + PULLS
-
-    def turn_back(self, memory: Any, arm: int) -> None:
-        memory.next_refit[0] -= 1.0
-        memory.due[arm] -= 1.0
-
-    def fade_kept(self, memory: Any, factor: float) -> None:
-        for arm in range(memory.due.size):
-            memory.due[arm] *= factor  # inf before the first look: it stays
-
-    def explores_in(self, memory: Any, state: float) -> bool:
-        """Whether mistakes are cheap in this state."""
-        return self.optimism_now(memory, state) > 0.0
+    def visit_worth(self, memory: Any, arm: int, b: int) -> float:
+        """The value of a visit that begins with the arm in a bin, if departures count."""
+        (pulls, rewards), row = self.matched(memory, arm, b), memory.terms[arm, b]
+        return row[START] + row[SLOPE] * (rewards / pulls)  # type: ignore[no-any-return]
 
     def greedy_values(self, memory: Any, state: float) -> Array:
         """The value of a visit that begins with the arm in this bin, by the likelier account.
 
         If arms differ in their means only, that is the mean, or its negative where less is better.
         """
-        b = self.bin_of(state)
-        if memory.strength[ALIKE] <= memory.strength[DIFFERENT]:
-            return by_means(memory, lambda mean: memory.side[b] * mean)
-        row = memory.terms[: memory.pulls.size, b]
-        return by_means(memory, lambda mean: row[:, START] + row[:, SLOPE] * mean)
+        b, found = self.bin_of(state), np.full(memory.pulls.size, -inf)
+        for arm in np.flatnonzero(memory.pulls).tolist():
+            found[arm] = memory.side[b] * self.estimate(memory, arm, state)[0]
+            if memory.strength[ALIKE] > memory.strength[DIFFERENT]:
+                found[arm] = self.visit_worth(memory, arm, b)
+        return found
+
+    def explores_in(self, memory: Any, state: float) -> bool:
+        """Whether mistakes are cheap in this state."""
+        return self.optimism_now(memory, state) > 0.0
 
     def optimism_in(self, memory: Any, state: float) -> float | None:
         return max(self.optimism_now(memory, state), 0.0)
@@ -135,6 +122,38 @@ class Visit(Watcher, Explorer):
         if choice.arm == choice.best:
             return "staying with", figure
         return "showing", f"{figure}: it may be worth more in a whole visit"
+
+
+class Visit(WholeVisit):
+    """Whole-visit policies that look again when the pulls of an arm have grown by a share, too."""
+
+    def memory(self, arms: int) -> Any:
+        bins = int(self.bins)
+        counters = merged(unseen(arms, bins), Due(np.full(arms, inf)))
+        counters.next_refit[0] = max(float(arms), 1.0)
+        return merged(counters, nothing_concluded(arms, bins))
+
+    def is_due(self, memory: Any) -> bool:
+        """Whether there are many more steps, or pulls of an arm, than the last time."""
+        if memory.clock[0] >= memory.next_refit[0]:
+            return True
+        due = False
+        for arm in range(memory.pulls.size):
+            due = due or memory.pulls[arm] >= memory.due[arm]
+        return due
+
+    def think(self, memory: Any) -> None:
+        think(self, memory, self.confidence, self.faith, self.follow_improper, True)
+        for arm in range(memory.pulls.size):
+            memory.due[arm] = (1.0 + self.growth) * memory.pulls[arm] + PULLS
+
+    def turn_back(self, memory: Any, arm: int) -> None:
+        memory.next_refit[0] -= 1.0
+        memory.due[arm] -= 1.0
+
+    def fade_kept(self, memory: Any, factor: float) -> None:
+        for arm in range(memory.due.size):
+            memory.due[arm] *= factor  # inf before the first look: it stays
 
 
 @dataclass(frozen=True)
