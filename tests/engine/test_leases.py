@@ -12,6 +12,7 @@ import sojourn as sj
 from sojourn.engine import board, kernel
 from sojourn.engine.coasting import Coaster, CurveCoaster, WordCoaster, coaster_for
 from sojourn.engine.divergence import bernoulli_kl
+from sojourn.engine.engagement_leases import EngagementLeaser
 from sojourn.engine.imed import ImedLeaser
 from sojourn.engine.index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser
 from sojourn.engine.kernel import Leaser
@@ -19,7 +20,7 @@ from sojourn.engine.leases import FixedLeaser, Mixed, Watching, leaser_for
 from sojourn.engine.rewards import Coins
 from sojourn.engine.steps import make_tally, make_world
 from sojourn.paper import SETTINGS
-from sojourn.policies import Policy
+from sojourn.policies import EngagementIndex, Policy
 from sojourn.simulation.chunks import NEVER, chunk
 from sojourn.values import ByState, CommonPrices
 
@@ -96,6 +97,29 @@ def test_moving_average_users(
     user = sj.Ema(theta=theta, leave=sj.users.LogLeave(c6=c6), start=(seed % 3) / 2)
     if problem := problem_or_none(arms, user):
         same_with_and_without(problem, policy, 60, seed)
+
+
+@many
+@given(
+    st.booleans(), st.integers(2, 5), st.sampled_from([0.0, 0.1]), means,
+    st.tuples(chances, chances, chances, chances),
+    st.lists(st.sampled_from([-2.0, 0.0, 1.0]), min_size=7, max_size=7), st.integers(0, 99),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sojourn.theory.AssumptionWarning")
+def test_the_engagement_index(
+    departures: bool, bins: int, growth: float, arms: list[float],
+    q: tuple[float, float, float, float], odds: list[float], seed: int,
+) -> None:  # fmt: skip
+    """Where leaving depends on the arm and where it does not, with both accounts and with one."""
+    policy = EngagementIndex(departures=departures, bins=bins, growth=growth)
+    user = sj.TwoState(*q, start=seed % 2)
+    try:
+        users = user, sj.ByArm.odds(user, odds[: len(arms)])
+    except sj.InputError:  # a chance of 0 or 1 has no odds
+        users = (user,)
+    for each in users:
+        if problem := problem_or_none(arms, each):
+            same_with_and_without(problem, policy, 300, seed)
 
 
 ON_PAPER = [
@@ -200,6 +224,8 @@ def test_every_explorer_has_its_leases_alone_and_with_learned_optimism() -> None
         assert leaser_for(sj.policies.EpsilonMixture(learned)) == Mixed(Watching(leaser))
     assert leaser_for(sj.policies.PricedIndex()) == Watching(AheadLeaser())
     assert leaser_for(sj.policies.PricedIndex(visits=9)) == Watching(AheadLeaser())
+    assert leaser_for(EngagementIndex()) == Watching(EngagementLeaser())
+    assert leaser_for(EngagementIndex(follow_improper=True)) == Leaser()
     assert leaser_for(sj.policies.FixedArm()) == FixedLeaser()
     assert leaser_for(sj.policies.QLearning()) == Leaser()
 

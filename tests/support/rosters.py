@@ -10,7 +10,7 @@ ON_AVERAGES: tuple[type[Policy], ...] = tuple(
     POLICIES[name]
     for name in (
         "UCB", "KLUCB", "DiscULCB", "DiscKLULCB", "ContULCB", "ContKLULCB", "KLULCB", "IMED",
-        "GatedIMED", "LearnedIMED", "QLearning", "FixedArm", "EpsilonMixture",
+        "GatedIMED", "LearnedIMED", "EngagementIndex", "QLearning", "FixedArm", "EpsilonMixture",
     )
 )  # fmt: skip
 """Those of figures and recommendations for moving averages, and every kind of lease and memory.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..policies.base import Array, Counts, Policy, count
+from ..policies.engagement import EngagementIndex
 from ..policies.gated import ImedExplorer, ThompsonExplorer
 from ..policies.index import KL, Hoeffding
 from ..policies.learned import Learned
@@ -20,6 +21,7 @@ from ..policies.published import KLUCBSwitch
 from ..policies.visit import VisitIMED
 from ..policies.wrapper import EpsilonMixture
 from .board import SAFE
+from .engagement_leases import EngagementLeaser
 from .imed import ImedLeaser, VisitLeaser
 from .index_leases import AheadLeaser, HoeffdingLeaser, KLLeaser, counted_mean
 from .kernel import AnyLeaser, CountingLeaser, Lease, Leaser
@@ -171,6 +173,9 @@ LEASERS: dict[type, Callable[[Any], AnyLeaser]] = {
     AheadExplorer: lambda _: AheadLeaser(),
     Learned: learned,
     VisitIMED: lambda _: Watching(VisitLeaser()),
+    EngagementIndex: lambda policy: (
+        Leaser() if policy.follow_improper else Watching(EngagementLeaser())
+    ),
     EpsilonMixture: lambda policy: Mixed(leaser_for(policy.policy)),
     ExactIndex: lambda _: ExactLeaser(),
     FixedArm: lambda _: FixedLeaser(),

@@ -23,10 +23,16 @@ from .records import LEAVE, NO_ARM, Arm, Counts, Event, Key, Step, added, told
 from .settings import Settings
 from .stores.base import Store
 
-BY_ARM = ("pulls", "successes", "seen", "left")
+BY_ARM = {
+    "pulls": ("pulls", "tried"),
+    "successes": ("successes", "earned"),
+    "grades": ("grades",),
+    "seen": ("seen",),
+    "left": ("left",),
+}
 BY_BIN = ("moves",)
 CLOCK = "clock"
-COUNTERS = (*BY_ARM, *BY_BIN, CLOCK)
+COUNTERS = (*(name for names in BY_ARM.values() for name in names), *BY_BIN, CLOCK)
 """Arrays of a memory that are sums of counters; the clock is the sum of all pulls.
 
 An array by arm that has one row more than there are arms has the sums of retired arms in it.
@@ -64,11 +70,13 @@ class Learner:
         self._step: Array | None = held.get("step")
         self._clock: Array = sums.get(CLOCK, np.zeros(1))
         self._by_bin: dict[str, Array] = {name: sums[name] for name in BY_BIN if name in sums}
-        self._by_arm = {name: [sums[name]] if name in sums else [] for name in BY_ARM}
+        self._by_arm = {name: [sums[name]] for name in BY_ARM if name in sums}
         for arm in arms:
             at = arm.position, 0, 0
             self.absorb({("pulls", *at): arm.pulls, ("successes", *at): arm.successes})
-        self._by_arm["pulls"].append(self.resolved)  # prior counts were not given out here
+        for what, names in BY_ARM.items():  # prior counts are of no state
+            self._by_arm[what] = [sums[name] for name in names if name in sums]
+        self._by_arm["pulls"].append(self.resolved)  # and were not given out here
         self._by_arm["issued"] = [self.issued]
 
     def absorb(self, counts: Counts) -> None:

@@ -23,6 +23,7 @@ REWARD, NEXT, END, TIMEOUT = "reward", "next", "end", "timeout"
 CHARTED = "charted"  # (CHARTED, 0..4, 0, 0) are sums over visits that ended, as in a `Bucket`
 GROUPED = "grouped"  # (GROUPED, 0..2, 0, 0) are sums over assigned visits in the archive
 MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and after some days
+GRADES = "grades"  # counts r (1 - r) of rewards r
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
 NO_ARM = -1  # of steps and departures that other experiments have counted of arms not here
@@ -232,6 +233,8 @@ def tally(event: Event, bins: int) -> Iterator[tuple[Key, float]]:
         if event.reward:
             sign = -1.0 if event.kind == RETRACT else 1.0
             yield ("successes", event.arm, b, 0), sign * event.reward
+            if event.reward < 1.0:
+                yield (GRADES, event.arm, 0, 0), sign * event.reward * (1.0 - event.reward)
     if event.kind in (RESOLVE, LEAVE):
         verb = "resolved" if event.kind == RESOLVE else "left"
         yield (f"{verb} by {event.cause}", 0, 0, 0), 1.0

@@ -212,8 +212,11 @@ class Forgetting(Compiled):
     `sojourn.policies.Windowed`, `Discounted` and `Restarting` wrap these. What an estimate sums up
     beside the counts of its policy is added, faded and forgotten by `keep`, `fade_kept` and
     `forget_kept`. Policies that count departures override the last five. The defaults do nothing.
-    A class with an `update` of its own needs a `take_back` of its own.
+    A class with an `update` of its own needs a `take_back` of its own. The arrays that `keep` adds
+    to are the `counters`, if live experiments count the same (`live.records.tally`).
     """
+
+    counters: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -201,8 +201,9 @@ class EngagementIndex(WholeVisit):
     """
 
     title: ClassVar[str] = "Engagement index"
+    counters: ClassVar[tuple[str, ...]] = ("tried", "earned", "grades")
 
-    faith: float = 2.0
+    faith: float = 2.25
     growth: float = 0.1
     departures: bool = field(default=True, kw_only=True)
 
@@ -251,6 +252,10 @@ class EngagementIndex(WholeVisit):
         learn_prior(memory)
         signs = self.follow_improper
         think(self, memory, self.confidence, self.faith, signs, self.departures)
+        visited = memory.moves.sum(axis=2).sum(axis=1)
+        for b in range(visited.size):
+            if visited[b] == 0.0:  # as in the commonest bin, like its optimism
+                memory.terms[:, b] = memory.terms[:, int(visited.argmax())]
         price(memory, memory.limit, 0.0, False, max((memory.pulls > 0.0).sum(), 2.0))
         if memory.by_state[0] > SURE:  # what is not tried in a state is never known there
             memory.limit[:] = memory.optimism[:] = 1.0
