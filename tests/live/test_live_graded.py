@@ -2,11 +2,12 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 from rows import row_of
 
 import sojourn as sj
-from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
+from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, records, verify
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -72,6 +73,44 @@ def test_means_have_the_reward_and_departures_its_level(user: User, states: list
             good[r] += n
     assert good == {0: 2.0, 1: 2.0}
     assert verify(experiment.journal.store, "clips") == {}
+
+
+def test_the_default_learns_how_much_rewards_vary() -> None:
+    """Late and retracted rewards included; what was known before has no state."""
+    policy = sj.policies.EngagementIndex(bins=2)
+    experiment = opened(policy=policy, reward_threshold=0.5, late_horizon=3600.0)
+    visit = experiment.visit(id="v")
+    for reward in (None, 0.4, 0.5, None, 0.25):
+        visit.choose(reward)
+    visit.reward(0.75, step=3)  # late: the step was resolved without a reward
+    visit.end(1.0)
+    memory, grades = experiment.memory, [0.24, 0.25, 0.25 * 0.75, 0.75 * 0.25]
+    assert memory.grades.sum() == pytest.approx(sum(grades))
+    np.testing.assert_allclose(memory.tried.sum(axis=1), memory.pulls)
+    np.testing.assert_allclose(memory.earned.sum(axis=1), memory.successes)
+    again = Experiment.open("clips", experiment.journal, compiled=False)
+    for name in ("grades", "tried", "earned", "pulls", "seen"):
+        np.testing.assert_allclose(getattr(again.memory, name), getattr(memory, name), atol=1e-12)
+    told = opened(policy=policy)
+    told.warm_start({"a": (10, 4)})
+    known = told.memory
+    assert known.pulls.tolist() == [10, 0] and not known.tried.any()
+
+
+def test_experiments_from_before_grades_were_counted_are_as_sound_as_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = records.tally
+    monkeypatch.setattr(
+        "sojourn.live.transition.tally",
+        lambda *given: ((key, n) for key, n in now(*given) if key[0] != records.GRADES),
+    )
+    for policy, keys in (sj.policies.LearnedUCB(bins=2), 0), (sj.policies.EngagementIndex(), 1):
+        with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+            visit = opened(journal, policy=policy, reward_threshold=0.5).visit()
+            visit.choose()
+            visit.end(0.5)
+            assert len(verify(journal.store, "clips")) == keys
 
 
 def test_a_policy_that_splits_rewards_itself_has_the_threshold_of_the_experiment() -> None:

@@ -61,7 +61,7 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
     chances = None if sure and not share else ready(_chances, policy, state)
     decides = policy, share, choose, chances
     kind = type(learner)
-    if getattr(kind, "keep", Forgetting.keep) is Forgetting.keep or kind.counters:  # type: ignore[attr-defined]
+    if getattr(kind, "keep", Forgetting.keep) is Forgetting.keep or kind.counters:
         if isinstance(learner, Watcher) and kind.watch_many is Watcher.watch_many:
             return Calls(*decides, True, think=ready(_think, learner))
         if kind.update in (Policy.update, Counting.update):

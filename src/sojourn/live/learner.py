@@ -16,6 +16,7 @@ from ..engine.calls import calls_for
 from ..engine.faults import no_such_arm
 from ..engine.streams import STARTS, Stream, draw, draw_uniform, policy_stream, stream_key
 from ..policies.base import Array, Policy, by_means
+from ..policies.explorer import Explorer
 from ..policies.reasons import explainer
 from ..policies.wrapper import base_policy, plays_each_once
 from ..validation import InputError
@@ -48,7 +49,7 @@ class Learner:
         policy = self.policy = settings.policy
         self.base_policy = base_policy(policy)
         self.plays_each_once = plays_each_once(policy)
-        self.count_in_flight = settings.count_in_flight and self.plays_each_once
+        self.count_in_flight = settings.count_in_flight and isinstance(self.base_policy, Explorer)
         self.calls = calls_for(policy, compiled)
         self.from_counters = self.calls.counts  # else the memory is made by replaying events
         self.rng: Stream = policy_stream(seed, run)
