@@ -7,15 +7,15 @@ steps. docs/leases.md has the argument.
 """
 
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
 
 from ..policies.accounts import ALIKE, DIFFERENT, FAR, SLOPE, START
 from ..policies.base import Array
-from ..policies.engagement import AHEAD, EARLY, FEW, SURE, THRIFT, EngagementIndex, View
-from ..policies.priced import most_nats, nats
+from ..policies.engagement import AHEAD, FEW, SURE, EngagementIndex, View, budget
+from ..policies.priced import most_nats
 from .board import SAFE
 from .index_leases import SHORT, counted_mean, fall
 from .kernel import NOT_SOON, Lease, Leaser
@@ -54,17 +54,17 @@ def stays_ahead(
     shown = max((memory.pulls > 0.0).sum(), 2.0)
     soon, ahead = log(AHEAD * t / shown), log(AHEAD * (t + steps) / shown)
     less, (_, pulls, _) = log(max(shown / FEW, 1.0)), policy.known(memory, leader, 0)
-    budget = least_budget(soon, pulls, steps)
+    leads = least_budget(policy, soon, pulls, steps)
     alike, different = memory.strength[ALIKE], memory.strength[DIFFERENT]
     for b in range(bins):
         worth, usual, state = -np.inf, 0.0, (b + 0.5) / bins
         row = memory.terms[leader, b]
         if different < FAR:
             worth = row[START] + row[SLOPE] * (counted if row[SLOPE] > 0.0 else 1.0)
-            usual = least_budget(soon, policy.often(memory, leader, b, pulls), steps)
+            usual = least_budget(policy, soon, policy.often(memory, leader, b, pulls), steps)
         view = View(
-            ahead, less, leader, mean, budget, most_nats(memory.limit[b]),
-            leader, worth, usual, min(alike, different),
+            ahead, less, leader, mean, leads, most_nats(memory.limit[b]),
+            leader, worth, usual, min(alike, different), inf,
         )  # fmt: skip
         for arm in range(arms):
             if arm == leader:
@@ -82,7 +82,7 @@ def stays_ahead(
 
 
 @jitable
-def least_budget(ahead: float, pulls: float, steps: float) -> float:
+def least_budget(policy: Any, ahead: float, pulls: float, steps: float) -> float:
     """No more than the budget of an arm in any of so many steps that it is played."""
-    y = max(ahead - log(pulls + steps), 0.0)
-    return min(y, nats(y, pulls, THRIFT, EARLY), nats(y, pulls + steps, THRIFT, EARLY))
+    y = ahead - log(pulls + steps)
+    return (1.0 + policy.inflation) * min(budget(y, pulls), budget(y, pulls + steps))  # type: ignore[no-any-return]

@@ -220,7 +220,10 @@ class Learner:
         if len(rest) < len(self.positions):
             memory = self._only(memory, rest)
         chances: Any = () if calls.chances is None else calls.chances(calls.policy, memory, state)
-        if column is None:
+        sure = int(np.argmax(chances)) if len(chances) else 0
+        if column is None and len(chances) and chances[sure] == 1.0:
+            column = rest[sure]  # `choose` would only score all arms once more
+        elif column is None:
             chosen = int(calls.choose(calls.policy, memory, state, self.rng))
             if not 0 <= chosen < len(rest):
                 raise no_such_arm(calls.policy, chosen, len(rest))

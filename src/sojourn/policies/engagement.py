@@ -165,6 +165,12 @@ def learn_shifts(memory: Any) -> None:
         memory.shift[b] = shift[b] - middle if sure else 0.0
 
 
+@jitable
+def budget(y: float, pulls: float) -> float:
+    """Nats for y, the logarithm of the steps ahead per pull: no more than y."""
+    return min(nats(y, pulls, THRIFT, EARLY), max(y, 0.0))
+
+
 class View(NamedTuple):
     """What the scores of one decision have in common."""
 
@@ -178,6 +184,7 @@ class View(NamedTuple):
     worth: float  # of that arm, if arms differ in departures
     usual: float  # its budget there
     least: float  # what speaks against the likelier account
+    far: float  # nats by means from which on an arm is not tried for them
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,9 @@ class EngagementIndex(WholeVisit):
     is a bent logarithm of the steps ahead per pull. The limit is one where mistakes are costly, and
     learned. Unless `departures` is False it finds arms that raise the exit rate, as `VisitIMED`
     does. Nothing has to be known in advance, and no arm is played for being new.
+
+    Budgets are 1 + `inflation` times as large (from 0 to 100): rare runs that lose the best arm for
+    long become rarer, and the mean regret grows.
 
     >>> policy = EngagementIndex(departures=False)
     >>> memory = policy.memory(arms=3)
@@ -205,10 +215,13 @@ class EngagementIndex(WholeVisit):
 
     faith: float = 2.25
     growth: float = 0.1
+    inflation: float = field(default=0.0, kw_only=True)
     departures: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        inflation = validation.number("inflation", self.inflation, 0, 100)
+        object.__setattr__(self, "inflation", inflation)
         validation.flag("departures", self.departures)
 
     @classmethod
@@ -305,8 +318,7 @@ class EngagementIndex(WholeVisit):
 
     def allowance(self, ahead: float, pulls: float, coins: float) -> float:
         """Nats for an arm whose pulls are worth so many coins each."""
-        y = max(ahead - log(pulls / coins), 0.0)
-        return min(nats(y, pulls, THRIFT, EARLY), y)
+        return (1.0 + self.inflation) * budget(ahead - log(pulls / coins), pulls)
 
     def often(self, memory: Any, arm: int, b: int, pulls: float) -> float:
         """Pulls from which departures are learned: only those in the bin where it is costly."""
@@ -332,24 +344,33 @@ class EngagementIndex(WholeVisit):
             best = lead
         time = time if memory.by_state[0] > SURE else memory.clock[0]
         ahead, less = log(AHEAD * (time + 1.0) / max(shown, 2.0)), log(max(shown / FEW, 1.0))
-        budget, limit = self.allowance(ahead, pulls, each), most_nats(memory.limit[b])
+        leads, limit = self.allowance(ahead, pulls, each), most_nats(memory.limit[b])
         if different < FAR:
             usual = self.often(memory, best, b, self.known(memory, best, b)[1])
             usual = self.allowance(ahead, usual, 1.0)
         least = min(alike, different)
-        return View(ahead, less, lead, mean, budget, limit, best, worth, usual, least)
+        far = least + min((1.0 + self.inflation) * max(ahead + 1.0, 0.0) - leads, limit)
+        if different < FAR:
+            far = max(far, different)
+        return View(ahead, less, lead, mean, leads, limit, best, worth, usual, least, far)
 
     def score(self, memory: Any, arm: int, state: float, optimism: float, moment: Any) -> float:
-        """Nats of its budget, beyond the leader's, that what speaks against the arm leaves."""
+        """Nats of its budget, beyond the leader's, that what speaks against the arm leaves.
+
+        The arm to beat has 0. Others may have more than they should as long as it is below 0.
+        """
         if arm == moment.best:
             return 0.0
         b = self.bin_of(state)
         mean, pulls, each = self.known(memory, arm, b)
-        against, spare = memory.strength[ALIKE], 0.0
+        against, spare, gap = memory.strength[ALIKE], 0.0, moment.mean - mean
         if arm != moment.lead:
-            against += pulls * bernoulli_kl(mean, moment.mean)
-            ahead = moment.ahead - (moment.less if memory.pulls[arm] <= 0.0 else 0.0)
-            spare = min(self.allowance(ahead, pulls, each) - moment.budget, moment.limit)
+            if 2.0 * pulls * gap * gap > moment.far:  # Pinsker's bound: no logarithm is needed
+                against = inf
+            else:
+                against += pulls * bernoulli_kl(mean, moment.mean)
+                ahead = moment.ahead - (moment.less if memory.pulls[arm] <= 0.0 else 0.0)
+                spare = min(self.allowance(ahead, pulls, each) - moment.budget, moment.limit)
         score = spare - (against - moment.least)
         if memory.strength[DIFFERENT] < min(against, FAR) and memory.pulls[arm] > 0.0:
             return max(score, self.departing(memory, arm, b, moment))  # type: ignore[no-any-return]
@@ -357,11 +378,15 @@ class EngagementIndex(WholeVisit):
 
     def departing(self, memory: Any, arm: int, b: int, moment: Any) -> float:
         """The score if arms differ in departures."""
-        (_, pulls, each), (n, rewards) = self.known(memory, arm, b), self.matched(memory, arm, b)
+        _, pulls, each = self.known(memory, arm, b)
+        spare = self.allowance(moment.ahead, self.often(memory, arm, b, pulls), 1.0) - moment.usual
+        spare -= memory.strength[DIFFERENT] - moment.least
+        if spare < 0.0:
+            return spare
+        n, rewards = self.matched(memory, arm, b)
         seen = max(each * n, memory.prior[1])
         against = departures_against(memory, arm, b, seen, rewards / n * seen, moment.worth)
-        spare = self.allowance(moment.ahead, self.often(memory, arm, b, pulls), 1.0) - moment.usual
-        return spare - (memory.strength[DIFFERENT] + against - moment.least)  # type: ignore[no-any-return]
+        return spare - against  # type: ignore[no-any-return]
 
     def _words(self, choice: Seen) -> tuple[str, str]:
         if choice.pulls <= 0.0 or choice.arm == choice.best:
