@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import theory, validation
 from .policies import (
+    DEFAULT,
     IMED,
     KLUCB,
     KLULCB,
@@ -16,7 +19,6 @@ from .policies import (
     DiscKLULCB,
     EmpiricalIMED,
     GatedIMED,
-    LearnedEmpiricalIMED,
     LearnedIMED,
     Policy,
     PricedIndex,
@@ -28,29 +30,27 @@ from .problem_files import problem_of
 from .show.plain import plain
 from .show.tables import Part, Shown, Table
 from .simulation import PrecisionWarning, Progress, Result, simulate
-from .simulation.tables import policy_data
-from .stats.intervals import Interval
+from .simulation.tables import labels, policy_data
+from .stats.effects import holm
+from .stats.intervals import Z95, Interval
 from .stats.moments import Array
 from .theory.gaps import outside
 
-BASELINE, PLAIN = KLUCB().label, IMED().label
-"""The policy that gains are measured against, and the one that treats all states alike."""
+BASELINE = KLUCB().label
+"""The policy that gains are measured against."""
 
-OUTSIDE: dict[str, list[Callable[[Problem], Policy]]] = {
-    "graded": [EmpiricalIMED.for_problem, LearnedEmpiricalIMED.for_problem, VisitIMED.for_problem],
-    "by arm": [VisitIMED.for_problem],
-    "improper": [partial(VisitIMED.for_problem, follow_improper=True)],
+ALWAYS: Sequence[type[Policy]] = (DEFAULT, KLUCB, IMED, LearnedIMED, PricedIndex)
+"""Candidates that need to know only what a reward is; the first is the default."""
+
+OUTSIDE: dict[str, Callable[[Problem], Policy]] = {
+    "graded": EmpiricalIMED.for_problem,
+    "by arm": VisitIMED.for_problem,
+    "improper": partial(DEFAULT.for_problem, follow_improper=True),
 }
-"""Others that need no such knowledge, by the case outside the paper that they are for."""
+"""One more, by the case outside the paper that it is for."""
 
-CAVEATS = {
-    PricedIndex().label: "That is on average: rare runs lose the best arm for long, and one in a "
-    "thousand is up to eight times as bad as with Learned IMED."
-}
-"""Caveats about a policy beside its mean regret (docs/horizon.md), by the start of its label."""
-
-SURE = "you are certain of the problem"
-"""The ground to recommend a policy that has to know the problem or its case."""
+TAIL, BEYOND = 0.999, 4
+"""The quantile of regret that is shown, and the runs that have to lie beyond it."""
 
 IMPROPER = (
     "in some state the best arm is not the one to play, because people stay longer after a failure "
@@ -63,21 +63,27 @@ IMPROPER = (
 class Recommendation(Shown):
     """A policy for a problem, with the reason and what it is expected to gain.
 
-    `over_incumbent` is the gain over `incumbent`, the current recommender, if that was given;
-    `rewards` is what the latter earns. `policy` is `incumbent` where that is to be kept.
+    `regrets` and `tails` rank all candidates by mean regret: those of `tied` do not differ
+    significantly from the policy in the mean. `over_incumbent` is the gain over `incumbent`, the
+    current recommender, if that was given; `rewards` is what the latter earns. `policy` is
+    `incumbent` where that is to be kept.
 
     >>> advice = recommend("B", visits=200, precision="20%")
     >>> advice.name, advice.case, advice.gain.low > 0
-    ('Priced index', 'normal', True)
+    ('Engagement index', 'normal', True)
     """
 
     policy: Policy
+    name: str
     reason: str
     case: str
     visits: int
     gain: Interval  # over KL-UCB, in rewards over all visits
-    regrets: Mapping[str, Interval]  # of every candidate, by label, with 95 % intervals
-    runs: int
+    regrets: Mapping[str, Interval]  # by label, with 95 % intervals
+    tails: Mapping[str, float]  # the regret that a share `tail` of the runs does not exceed
+    tail: float
+    tied: Sequence[str]
+    runs: int  # of every candidate, at least
     incumbent: Policy | None = None
     over_incumbent: Interval | None = None
     rewards: float | None = None
@@ -88,20 +94,21 @@ class Recommendation(Shown):
         return self.incumbent is not None and self.policy == self.incumbent
 
     @property
-    def name(self) -> str:
-        return self.policy.label
-
-    @property
     def gain_share(self) -> float:
         """The gain as a share of KL-UCB's regret."""
         return self.gain.value / self.regrets[BASELINE].value
 
     def _parts(self) -> Sequence[Part]:
         rows = [
-            [f"{'*' if label == self.name else ' '} {label}", str(regret)]
+            [
+                f"{'*' if label == self.name else ' '} {label}",
+                str(regret),
+                f"{self.tails[label]:,.0f}",
+                "tied" if label in self.tied else "",
+            ]
             for label, regret in self.regrets.items()
         ]
-        table = Table(["  regret", f"95 % interval, {self.runs:,} runs"], rows, left=(0, 1))
+        headings = ["  policy", "mean regret", f"{100 * self.tail:.3g} % quantile", ""]
         return [
             f"{'Keep' if self.keeps else 'Run'} {self.name}.",
             *self._over_incumbent(),
@@ -109,8 +116,10 @@ class Recommendation(Shown):
             f"{self.gain_share:.0%} of its regret.",
             f"Why: {self.reason}",
             "",
-            table,
+            Table(headings, rows, left=(0, 1, 3)),
             "",
+            f"{self.runs:,} runs or more of each policy; means with 95 % intervals; tied: no "
+            f"significant difference of the means from {self.name} (Holm)",
             f"In Python: {self.policy!r}",
         ]
 
@@ -134,24 +143,21 @@ class Recommendation(Shown):
         return dict(plain({**vars(self), "policy": policy, "gain": gain, "incumbent": incumbent}))
 
 
-def candidates(problem: Problem) -> dict[str, Policy]:
-    """The candidates by label: KL-UCB, those that need no knowledge, the gated ones of the case.
+def candidates(problem: Problem) -> tuple[list[Policy], list[Policy]]:
+    """Those that need no knowledge of the problem, the default first; the gated ones of its case.
 
-    >>> list(candidates(problem_of("opposite")))
-    ['KL-UCB', 'IMED', 'Learned IMED', 'Priced index', 'KL-ULCB, opposite', 'Gated IMED, opposite']
+    >>> [[policy.label for policy in some] for some in candidates(problem_of("opposite"))][1]
+    ['KL-ULCB, opposite', 'Gated IMED, opposite']
     """
-    always = [KLUCB(), *without_knowledge(problem)]
+    case = theory.case(problem)
+    always = [kind.for_problem(problem) for kind in ALWAYS]
+    if case in OUTSIDE:
+        always.append(OUTSIDE[case](problem))
     gates: list[Any] = [KLULCB(), GatedIMED()]
     if problem.user.space.states is None:
         gates = [DiscKLULCB(), ContKLULCB(), *gates]
     by_case = {"normal": gates, "opposite": [gate.opposite() for gate in gates]}
-    return {policy.label: policy for policy in always + by_case.get(theory.case(problem), [])}
-
-
-def without_knowledge(problem: Problem) -> list[Policy]:
-    """The candidates that need to know only what a reward is; the usual one comes second."""
-    usual = [IMED.for_problem, LearnedIMED.for_problem, PricedIndex.for_problem]
-    return [make(problem) for make in (*usual, *OUTSIDE.get(theory.case(problem), []))]
+    return always, by_case.get(case, [])
 
 
 def recommend(
@@ -170,31 +176,27 @@ def recommend(
     """The policy to run on this problem, found by simulating the candidates on it.
 
     Each is simulated until the 95 % half-width of its regret is at most `precision`, with at most
-    `max_runs` runs. It recommends learned optimism, which needs no knowledge of the problem, or
-    another policy that needs none if its mean regret is significantly less here: the priced index
-    (the reason then says what its rare runs cost), IMED, or where the paper does not apply Visit
-    IMED or one for graded rewards (docs/beyond.md shows where each is good). If you are `certain`
-    of the problem, it is any candidate significantly better than these.
+    `max_runs` runs. It recommends the default policy unless another one that needs no knowledge of
+    the problem has significantly less mean regret here, and no greater quantile of rare bad runs.
+    If you are `certain` of the problem, that may be any candidate. The quantile is that of 99.9 %
+    if there are 4,000 runs, which a `precision` of "1%" takes; else that of as large a share as has
+    four runs beyond it.
 
     `incumbent` is the current recommender: then the gain over it comes first, and it is to be kept
     unless the policy is significantly better. A recommender that never learns is `Uniform`,
     `FixedArm` or `Rule`. Without it, gains are over KL-UCB, the usual choice.
 
-    >>> advice = recommend("B", visits=200, precision="20%")
-    >>> type(advice.policy).__name__, advice.case
-    ('PricedIndex', 'normal')
     >>> advice = recommend("B", incumbent="Uniform", visits=200, precision="20%")
     >>> type(advice.policy).__name__, advice.over_incumbent.low > 100
-    ('PricedIndex', True)
+    ('EngagementIndex', True)
     """
     problem = problem_of(problem)
     validation.flag("certain", certain)
+    case, (safe, gates) = theory.case(problem), candidates(problem)
+    tried = [*safe, *gates]
     if incumbent is not None:
         incumbent = policy_of(incumbent, problem)
-    case, tried = theory.case(problem), candidates(problem)
-    names = list(tried)
-    if incumbent is not None:
-        tried.setdefault(incumbent.label, incumbent)
+        tried += [incumbent] if incumbent not in tried else []
     if case == "improper":
         warnings.warn(IMPROPER, theory.AssumptionWarning, stacklevel=2)
     with warnings.catch_warnings():
@@ -202,35 +204,43 @@ def recommend(
         for category in (theory.AssumptionWarning, PrecisionWarning):
             warnings.simplefilter("ignore", category)
         result = simulate(
-            problem, list(tried.values()), visits=visits, precision=precision, max_runs=max_runs,
+            problem, tried, visits=visits, precision=precision, max_runs=max_runs,
             seed=seed, workers=workers, store=store, progress=progress, checkpoints=[visits],
         )  # fmt: skip
-    plain, usual, *others = (policy.label for policy in without_knowledge(problem))
-    labels = list(tried)
-    less = {name: _differences(result, labels.index(name)) for name in (usual, plain, *others)}
-    chosen, why = choose(names, less, SURE if certain else None)
-    regrets = dict(zip(labels, map(_interval, *result.regret), strict=True))
+    names, tail = labels(tried, problem), min(TAIL, 1.0 - BEYOND / min(result.runs))
+    tails = dict(zip(names, result.quantile(tail).tolist(), strict=True))
+    regrets = dict(zip(names, map(_interval, *result.regret), strict=True))
+    able = names[: len(safe) + len(gates)]
+    less = dict(zip(able, _differences(result, 0), strict=False))
+    chosen, why = choose(less, tails, able if certain else able[: len(safe)])
     over_incumbent = rewards = None
     if incumbent is not None:
-        now = labels.index(incumbent.label)
-        over_incumbent = _positive(_differences(result, now)[labels.index(chosen)])
-        rewards = problem.value() * visits - regrets[incumbent.label].value
-        if chosen == incumbent.label:
+        now = tried.index(incumbent)
+        over_incumbent = _positive(_differences(result, now)[names.index(chosen)])
+        rewards = problem.value() * visits - regrets[names[now]].value
+        if chosen == names[now]:
             why = f"{why[:-1]}; it is the current recommender."
         elif over_incumbent.low <= 0.0:
             why = (
                 f"{chosen} is not shown to earn more than the current recommender: "
                 f"{over_incumbent} rewards over all visits."
             )
-            chosen = incumbent.label
+            chosen = names[now]
+    at = names.index(chosen)
+    beyond = dict(zip(names, _differences(result, at), strict=True))
+    ranking = sorted(names, key=lambda name: regrets[name].value)
     return Recommendation(
-        policy=tried[chosen],
+        policy=tried[at],
+        name=chosen,
         reason=f"{_in_words(problem, case)} {why}",
         case=case,
         visits=visits,
-        gain=_positive(_differences(result, labels.index(BASELINE))[labels.index(chosen)]),
-        regrets=regrets,
-        runs=max(result.runs),
+        gain=_positive(_differences(result, names.index(BASELINE))[at]),
+        regrets={name: regrets[name] for name in ranking},
+        tails={name: tails[name] for name in ranking},
+        tail=tail,
+        tied=[name for name in ranking if name != chosen and name not in differing(beyond)],
+        runs=min(result.runs),
         incumbent=incumbent,
         over_incumbent=over_incumbent,
         rewards=rewards,
@@ -238,33 +248,40 @@ def recommend(
 
 
 def choose(
-    names: Sequence[str], less: Mapping[str, Sequence[Interval]], ground: str | None
+    less: Mapping[str, Interval], tails: Mapping[str, float], able: Sequence[str]
 ) -> tuple[str, str]:
-    """The policy, and why; `less[x]` is the regret of each less that of x.
+    """The policy, and why; `less` has the regret of each candidate less that of the default.
 
-    It has those x that need no knowledge of the problem; the first is taken unless another is
-    significantly better. With no `ground` to trust the problem, policies that need to know it are
-    only mentioned.
+    The default comes first. Another one of those `able` is taken if its regret is significantly
+    less and its tail no worse.
     """
-    safe = usual = next(iter(less))
-    for other in less:
-        if less[safe][names.index(other)].high < 0.0:
-            safe = other
-    best = min(range(len(names)), key=lambda p: less[safe][p].value)
-    gain = _positive(less[safe][best])
-    because = {
-        usual: f"{usual} finds out by itself where mistakes are cheap",
-        PLAIN: f"{PLAIN}, which treats all states alike, is better here than {usual}",
-    }.get(safe, f"{safe} is the best of those that need no knowledge of the problem")
-    caveat = next((f" {text}" for title, text in CAVEATS.items() if safe.startswith(title)), "")
-    if gain.low <= 0.0:
-        return safe, f"{because}, and no candidate is significantly better.{caveat}"
-    if ground is not None:
-        return names[best], f"{names[best]} is better than {safe} by {gain} rewards, and {ground}."
-    return safe, (
-        f"{because}. {names[best]} would be better by {gain} rewards if the problem is just as "
-        f"described; {safe} needs no such knowledge.{caveat}"
+    usual = next(iter(less))
+    better = sorted(
+        (n for n in differing(less) if less[n].value < 0.0), key=lambda n: less[n].value
     )
+    if not better:
+        because = f"{usual} finds out by itself where mistakes are cheap"
+        return usual, f"{because}, and no candidate is significantly better."
+    for name in better:
+        if name in able and tails[name] <= tails[usual]:
+            gain = _positive(less[name])
+            more = f"{name} gains {gain} rewards more than {usual}"
+            return name, f"{more}, and its rare bad runs are no worse."
+    best, gain = better[0], _positive(less[better[0]])
+    if best not in able:
+        return usual, (
+            f"{best} would be better than {usual} by {gain} rewards if the problem is just as "
+            f"described; {usual} needs no such knowledge."
+        )
+    return usual, f"{best} gains {gain} rewards more than {usual}, but its rare bad runs are worse."
+
+
+def differing(less: Mapping[str, Interval]) -> list[str]:
+    """Those whose difference is significant, with all of them tested at once."""
+    errors = {n: max((each.high - each.low) / (2.0 * Z95), 1e-300) for n, each in less.items()}
+    compared = [name for name in less if less[name].value]
+    scores = np.array([less[name].value / errors[name] for name in compared])
+    return [name for name, found in zip(compared, holm(scores), strict=True) if found]
 
 
 def _positive(less: Interval) -> Interval:

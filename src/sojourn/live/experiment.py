@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self, Unpack
 
 from .. import validation
-from ..policies import Policy, VisitIMED
+from ..policies import DEFAULT, Policy
 from ..users import User
 from ..validation import InputError
 from .answers import Ask, Decision, Opening, OtherSettings
@@ -132,7 +132,7 @@ class Experiment(Learned):
                 if value is not None:
                     raise InputError(f"{what} is not allowed without variants")
             names = check_names("arms", arms)
-            alone = Settings(policy=VisitIMED() if policy is None else policy, **common)
+            alone = Settings(policy=DEFAULT() if policy is None else policy, **common)
 
         def opened(journal: Journal) -> dict[str, Branch]:
             if not variants:

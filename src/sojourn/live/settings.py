@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import validation
 from ..engine.calls import calls_for
-from ..policies import POLICIES, Policy, VisitIMED
+from ..policies import DEFAULT, POLICIES, Policy
 from ..policies.wrapper import base_policy
 from ..registry import described
 from ..users import LastReward, User
@@ -41,7 +41,7 @@ class Settings:
     True
     """
 
-    policy: Policy = field(default_factory=VisitIMED)
+    policy: Policy = field(default_factory=DEFAULT)
     user: User = field(default_factory=LastReward)
     reward_threshold: float | None = None
     default_reward: float = 0.0

@@ -44,6 +44,9 @@ ALL: tuple[type[Policy], ...] = tuple(
 )
 """All policies of the package; each module lists its own in `__all__`."""
 
+DEFAULT = engagement.EngagementIndex
+"""The policy that needs no choice: of live experiments, `recommend` and `decide`."""
+
 POLICIES: Registry[type[Policy]] = Registry(
     "policy", "sojourn.policies", {cls.__name__: cls for cls in ALL}
 )
@@ -56,6 +59,6 @@ ORACLES: Registry[type[Policy]] = Registry(
 
 __all__ = [
     *(cls.__name__ for cls in ALL),
-    "ALL", "ORACLES", "POLICIES", "Counts", "ExactIndex", "Index", "Planned", "Policy", "Rule",
-    "Stream", "draw_uniform", "jitable",
+    "ALL", "DEFAULT", "ORACLES", "POLICIES", "Counts", "ExactIndex", "Index", "Planned", "Policy",
+    "Rule", "Stream", "draw_uniform", "jitable",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, printable
 from ..live.rollout.allocation import MOST_VARIANTS
-from ..policies import POLICIES
+from ..policies import DEFAULT, POLICIES
 from ..registry import Registry
 from ..stats.intervals import PLANNED
 from ..users import USERS
@@ -207,7 +207,7 @@ class DecidingIn(Body):
     would have shown.
     """
 
-    policy: PolicyIn = PolicyIn(name="VisitIMED")
+    policy: PolicyIn = PolicyIn(name=DEFAULT.__name__)
     external: bool = False
 
 

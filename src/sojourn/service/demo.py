@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from ..engine.steps import begin, make_tally, make_world, step
 from ..live import LiveError, Settings
 from ..live.answers import Ask
-from ..policies import LearnedIMED
 from ..problem import Problem
 from ..users import TwoState
 from ..validation import InputError
@@ -98,7 +97,7 @@ class Crowd:
 
 async def start(catalog: Catalog) -> asyncio.Task[None]:
     """Begin, with a policy not compiled: that takes a while at first. Cancel the task to end it."""
-    settings = Settings(policy=LearnedIMED(), user=VIEWER, idle_timeout=60.0)
+    settings = Settings(user=VIEWER, idle_timeout=60.0)
     await catalog.make(NAME, list(SHORTS), settings, compiled=False)
     return asyncio.create_task(play(catalog), name="sojourn-demo")
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...policies import Policy
-from ...recommendation import IMPROPER
+from ...policies import DEFAULT, Policy
+from ...recommendation import IMPROPER, differing
 from ...show.plain import plain
 from ...show.tables import Shown
 from ...simulation.tables import policy_data
@@ -32,7 +32,8 @@ NOTABLE = 0.01
 class Advice(Shown):
     """The policy to run, why, and what every candidate is expected to do. Made by `decide`.
 
-    `policy` and `name` are None if the `incumbent` is to be kept. `visits` of those `asked` for are
+    `policy` and `name` are None if the `incumbent` is to be kept. Those of `tied` do not differ
+    significantly from the policy, or by less than `SLIGHT`. `visits` of those `asked` for are
     simulated. `print` shows a table.
     """
 
@@ -42,6 +43,7 @@ class Advice(Shown):
     reason: str
     incumbent: Baseline
     outcomes: tuple[CandidateOutcome, ...]
+    tied: tuple[str, ...]
     visits: int
     asked: int
     arms: int
@@ -82,9 +84,7 @@ class Advice(Shown):
         return plain({**found, "incumbent": incumbent, "outcomes": outcomes})  # type: ignore[no-any-return]
 
 
-def advise(
-    fit: Fit, incumbent: Baseline, played: Played, simplest: Sequence[Policy], **facts: int
-) -> Advice:
+def advise(fit: Fit, incumbent: Baseline, played: Played, **facts: int) -> Advice:
     """The advice that follows from what was played.
 
     A policy is safe if on average it never loses to the incumbent, and gains significantly and more
@@ -94,10 +94,13 @@ def advise(
     pays = [o for o in outcomes if o.pays]
     safe = [o for o in pays if o.average.low > incumbent.unseen]
     spoilt = next((str(doubt) for doubt in fit.diagnostics if doubt.spoils == FORECAST), None)
-    chosen = _choose(safe, incumbent, played, simplest) if safe and spoilt is None else None
-    best = max(pays or outcomes, key=lambda o: o.gain.value)
+    chosen = _choose(safe, played) if safe and spoilt is None else None
+    best, tied = max(pays or outcomes, key=lambda o: o.gain.value), list[str]()
     if chosen is not None:
         reason = _because(chosen, outcomes)
+        tied = [
+            o.name for o in outcomes if o != chosen and o not in _apart(chosen, outcomes, played)
+        ]
     elif spoilt is not None:
         reason = f"{spoilt[0].upper()}{spoilt[1:]}."
     else:
@@ -109,31 +112,26 @@ def advise(
         reason=reason,
         incumbent=incumbent,
         outcomes=outcomes,
+        tied=tuple(tied),
         arms=len(fit.arms),
         **facts,
     )
 
 
-def _choose(
-    safe: Sequence[CandidateOutcome],
-    incumbent: Baseline,
-    played: Played,
-    simplest: Sequence[Policy],
-) -> CandidateOutcome:
-    """The policy of greatest gain.
+def _choose(safe: Sequence[CandidateOutcome], played: Played) -> CandidateOutcome:
+    """The default if it is among them, unless others gain significantly more; else the greatest."""
+    usual = next((o for o in safe if o.policy == DEFAULT()), None)
+    if usual is not None:
+        safe = [usual, *(o for o in _apart(usual, safe, played) if o.share > usual.share)]
+    return max(safe, key=lambda o: o.gain.value)
 
-    Of those that cannot be told from it, or differ from it by less than `SLIGHT`, it is one of
-    greatest gain in its worst case, and of these the first in `simplest`.
-    """
-    best = max(safe, key=lambda o: o.gain.value)
-    alike = [
-        o
-        for o in safe
-        if best.share - o.share < SLIGHT or played.more(best.policy, o.policy).low <= 0.0
-    ]
-    least = max(o.stressed.low for o in alike) - SLIGHT * incumbent.model.reward
-    steady = {o.policy: o for o in alike if o.stressed.high >= least}
-    return next((steady[policy] for policy in simplest if policy in steady), best)
+
+def _apart(
+    one: CandidateOutcome, outcomes: Sequence[CandidateOutcome], played: Played
+) -> list[CandidateOutcome]:
+    """Those whose mean gain differs from that of one, significantly and by `SLIGHT` or more."""
+    found = differing({o.name: played.more(o.policy, one.policy) for o in outcomes if o != one})
+    return [o for o in outcomes if o.name in found and abs(o.share - one.share) >= SLIGHT]
 
 
 def _unseen(best: CandidateOutcome, incumbent: Baseline) -> str:
@@ -167,9 +165,6 @@ def _because(chosen: CandidateOutcome, outcomes: Sequence[CandidateOutcome]) -> 
     reason += "; a single run may lose by bad luck" if chosen.gain.low < 0.0 else ""
     if losers := [o.name for o in outcomes if o.loses]:
         reason += f"; {', '.join(losers)} may earn less"
-    if better := [o for o in outcomes if not o.loses and o.gain.value > chosen.gain.value]:
-        top = max(better, key=lambda o: o.gain.value)
-        reason += f"; {top.name} is only slightly better, or not significantly"
     return reason + "."
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import validation
 from ...engine.steps import NEVER_BACK
-from ...policies import IMED, KLUCB, KLULCB, LearnedIMED, Policy, VisitIMED, VisitThompson
+from ...policies import DEFAULT, IMED, KLUCB, KLULCB, Policy
 from ...simulation.backends import processors
 from ...stats.moments import Array
 from ...validation import InputError
@@ -29,10 +29,6 @@ STEPS = 60_000
 time of a step grows. By then policies have learned most of what there is to learn."""
 MANY, FEWEST = 16, 15_000
 
-SIMPLEST = (LearnedIMED(), IMED(), KLUCB(), VisitIMED(), VisitThompson())
-"""Of equally good policies the first is taken: one that learns by itself where mistakes are cheap,
-then the simpler ones."""
-
 GATES = {"normal": KLULCB(), "opposite": KLULCB().opposite()}
 """The policy for each case of a fit."""
 
@@ -52,21 +48,21 @@ def decide(
 ) -> Advice:
     """Recommend a policy for the users of a log, or to keep the current recommender.
 
-    KL-UCB, IMED, learned optimism, the whole-visit policies and, if the log shows a case, KL-ULCB
-    in that case play `visits` visits (by default as many as the log has), once in each of `draws`
-    populations drawn around the fitted one (`draw_populations`), and `runs` times (by default 4 to
-    16, more if they are short) in `worst_cases` of it that the log allows. Gains are over the log's
-    own recommender in the same population, in visits cut off as often as in the log. The policy of
-    greatest gain is recommended, of those that on average never lose to it (see `advise`); if there
-    is none, the recommender is kept. Intervals are of one run: they hold 95 % of what runs gain.
-    The answer does not depend on the number of `workers` (threads). `progress` is called with the
-    share done.
+    KL-UCB, IMED, the default policy and, if the log shows a case, KL-ULCB in that case play
+    `visits` visits (by default as many as the log has), once in each of `draws` populations drawn
+    around the fitted one (`draw_populations`), and `runs` times (by default 4 to 16, more if they
+    are short) in `worst_cases` of it that the log allows. Gains are over the log's own recommender
+    in the same population, in visits cut off as often as in the log. Of the policies that on
+    average never lose to it (see `advise`) the default is recommended, or another one that gains
+    significantly more; if there is none, the recommender is kept. Intervals are of one run: they
+    hold 95 % of what runs gain. The answer does not depend on the number of `workers` (threads).
+    `progress` is called with the share done.
 
     >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
     ...                       means=[0.794, 0.178], visits=1200)
     >>> advice = decide(fit, visits=200)
     >>> advice.incumbent.name, [o.name for o in advice.outcomes][:3]
-    ('every arm equally often', ['KL-UCB', 'IMED', 'Learned IMED'])
+    ('every arm equally often', ['KL-UCB', 'IMED', 'Engagement index'])
     """
     if not isinstance(fit, Fit):
         raise InputError(f"fit = {fit!r} is not allowed: it must be a Fit")
@@ -114,14 +110,14 @@ def decide(
         lost=lost,
     )
     return advise(
-        fit, now, played, SIMPLEST, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
+        fit, now, played, visits=simulated, asked=asked, draws=draws, runs=runs, seed=seed
     )
 
 
 def candidates(case: str) -> list[Policy]:
     """Policies that need no knowledge of the case, and the one that is made for this case."""
     gates = [GATES[case]] if case in GATES else []
-    return [KLUCB(), IMED(), LearnedIMED(), VisitIMED(), VisitThompson(), *gates]
+    return [KLUCB(), IMED(), DEFAULT(), *gates]
 
 
 def _people(fit: Fit, visits: int) -> int:

@@ -169,9 +169,9 @@ def advice_parts(advice: Advice) -> list[Part]:
     worst = "; ".join(f"{n}: {WHERE[n]}" for n in advice.outcomes[0].cases)
     explained = (
         f"Gains are rewards per visit over {advice.incumbent.name}; - may lose to it, * is "
-        f"advised. {intervals_are(advice)} {advice.arms} arms; {advice.draws} runs, each on users "
-        f"drawn around the fit, {advice.runs} in each worst case, seed {advice.seed}. Worst cases: "
-        f"{worst}."
+        f"advised, = is tied with that. {intervals_are(advice)} {advice.arms} arms; "
+        f"{advice.draws} runs, each on users drawn around the fit, {advice.runs} in each worst "
+        f"case, seed {advice.seed}. Worst cases: {worst}."
     )
     parts: list[Part] = []
     for said in (f"decision: {advice.verdict}", *reason):
@@ -183,11 +183,19 @@ def advice_parts(advice: Advice) -> list[Part]:
 
 
 def gains_table(advice: Advice) -> Table:
-    """The forecast for each candidate; * is advised, - may lose."""
+    """The forecast for each candidate; * is advised, = tied with that, - may lose."""
     incumbent = advice.incumbent
     rows = [(f"  {incumbent.name}", f"{incumbent.model.reward:.4g}", "", "", "", "", "")]
     for o in advice.outcomes:
-        mark = "*" if o.policy == advice.policy else "-" if o.loses else " "
+        mark = (
+            "*"
+            if o.policy == advice.policy
+            else "-"
+            if o.loses
+            else "="
+            if o.name in advice.tied
+            else " "
+        )
         worst = f"{o.worst_gain.value:+.2g} ({o.worst})"
         gain = (f"{o.reward.value:.4g}", *cells(o.gain, "+.2g"), f"{o.share:+.1%}")
         rows.append((f"{mark} {o.name}", *gain, f"{o.over_kl_ucb.value:+.2g}", worst))
