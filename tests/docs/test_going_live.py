@@ -17,7 +17,7 @@ def test_the_page_can_be_played(tmp_path: Path) -> None:
     assert going_live.skeleton(played) == going_live.skeleton(text)
     printed = [body for language, body in all_blocks_of(played, tmp_path) if language == "console"]
     told = "\n".join(printed)
-    assert "feed:old: what VisitIMED would have shown at" in told
+    assert "feed:old: what EngagementIndex would have shown at" in told
     assert "Not yet: too few matched steps" in told or "Ready to ramp" in told
     *_, last = (line.split() for line in told.splitlines() if line.startswith("new "))
     assert last[:2] == ["new", "0.95"] and int(last[2]) > 20  # of 40 visits with this share

@@ -7,7 +7,7 @@ import pytest
 from rows import row_of
 
 import sojourn as sj
-from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, records, verify
+from sojourn.live import Ask, Conflict, Experiment, Journal, Settings, SqliteStore, verify
 from sojourn.registry import described
 from sojourn.users import LastReward, MovingAverage, User
 
@@ -95,22 +95,6 @@ def test_the_default_learns_how_much_rewards_vary() -> None:
     told.warm_start({"a": (10, 4)})
     known = told.memory
     assert known.pulls.tolist() == [10, 0] and not known.tried.any()
-
-
-def test_experiments_from_before_grades_were_counted_are_as_sound_as_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = records.tally
-    monkeypatch.setattr(
-        "sojourn.live.transition.tally",
-        lambda *given: ((key, n) for key, n in now(*given) if key[0] != records.GRADES),
-    )
-    for policy, keys in (sj.policies.LearnedUCB(bins=2), 0), (sj.policies.EngagementIndex(), 1):
-        with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
-            visit = opened(journal, policy=policy, reward_threshold=0.5).visit()
-            visit.choose()
-            visit.end(0.5)
-            assert len(verify(journal.store, "clips")) == keys
 
 
 def test_a_policy_that_splits_rewards_itself_has_the_threshold_of_the_experiment() -> None:

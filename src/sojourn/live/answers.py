@@ -26,6 +26,7 @@ class OtherSettings(TypedDict, total=False):
     count_in_flight: bool
     external: bool
     shadow: bool
+    epsilon: float
 
 
 @dataclass(frozen=True, slots=True)

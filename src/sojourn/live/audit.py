@@ -3,22 +3,9 @@
 from collections import defaultdict
 from pathlib import Path
 
-from ..policies import EngagementIndex
 from .archiving import events_in
 from .monitor.trends import as_counts, by_arm
-from .records import (
-    ALL_SUMS,
-    CHARTED,
-    END,
-    GRADES,
-    GROUPED,
-    TIMEOUT,
-    Counts,
-    Key,
-    Ledger,
-    added,
-    sums_of,
-)
+from .records import ALL_SUMS, CHARTED, END, GROUPED, TIMEOUT, Counts, Key, Ledger, added, sums_of
 from .settings import split_of
 from .stores.base import Store, one_of_its_own
 
@@ -38,8 +25,7 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
     ...     verify(experiment.journal.store, "news")
     {}
     """
-    settings = one_of_its_own(store, experiment).settings
-    split, graded = split_of(settings), EngagementIndex.__name__ in settings
+    split = split_of(one_of_its_own(store, experiment).settings)
     ledger, events = store.audit_state(experiment, *ALL_SUMS)
     hot = sums_of(events, *split)
     chart = {(CHARTED, i, 0, 0): n for i, n in enumerate(ledger.charted[1:])}
@@ -58,8 +44,7 @@ def verify(store: Store, experiment: str, archive: str | Path | None = None) -> 
             folded = added(folded, sums_of(part, *split))
         found = differing(archived, folded).items()
         wrong |= {(f"archived: {key[0]}", *key[1:]): sums for key, sums in found}
-    # Grades were not counted before there was a policy that learns from them.
-    return {key: sums for key, sums in wrong.items() if graded or not key[0].endswith(GRADES)}
+    return wrong
 
 
 def _rows(ledger: Ledger, hot: Counts) -> tuple[Counts, Counts]:

@@ -302,5 +302,5 @@ def _check_alike(variant: str, variants: Mapping[str, Settings]) -> None:
             raise InputError(
                 f"learns_from of {variant!r} is not allowed: its policy has {own.bins} bins of the "
                 f"state, by which departures are counted, and {name!r} has {other.bins}; give "
-                "their policies as many, such as VisitIMED(bins=2)"
+                "their policies as many, such as EngagementIndex(bins=2)"
             )

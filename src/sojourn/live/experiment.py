@@ -65,7 +65,8 @@ class Experiment(Learned):
 
     A new arm is introduced only to users in a state of positive optimism, unless
     `introduce_in_any_state`. With `count_in_flight`, pulls without a result narrow confidence
-    bounds where optimism is positive. That is better for late rewards; no theorem covers it.
+    bounds where optimism is positive. That is better for late rewards; no theorem covers it. With
+    `epsilon` that share of decisions is any arm, so that every propensity is above 0.
 
     In an `external` experiment the caller chooses the arms and says which one was shown (`logged`
     of `Ask`); the policy learns from what happens then. With `shadow` each decision records what

@@ -1,7 +1,7 @@
 """The settings of an experiment, and their JSON in a store."""
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from .. import validation
 from ..engine.calls import calls_for
 from ..policies import DEFAULT, POLICIES, Policy
-from ..policies.wrapper import base_policy
+from ..policies.wrapper import EpsilonMixture, base_policy
 from ..registry import described
 from ..users import LastReward, User
 from ..validation import InputError
@@ -35,6 +35,7 @@ class Settings:
     good from there on; with 0, any reward above 0 is good. In an `external` experiment the caller
     chooses the arms, and the policy learns from them; with `shadow` it also records what it would
     have shown. `learns_from` names other experiments, from whose counters the policy learns too.
+    With `epsilon`, the policy is an `EpsilonMixture` with this share of random arms.
 
     >>> settings = Settings(reward_wait=60)
     >>> Settings.from_json(settings.to_json()) == settings
@@ -53,10 +54,13 @@ class Settings:
     external: bool = False
     shadow: bool = True
     learns_from: tuple[str, ...] = ()
+    epsilon: InitVar[float] = 0.0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, epsilon: float) -> None:
         if not isinstance(self.policy, Policy):
             raise InputError(f"policy = {self.policy!r} is not allowed: it must be a policy")
+        if share := validation.number("epsilon", epsilon, 0, 1):
+            object.__setattr__(self, "policy", EpsilonMixture(self.policy, share))
         for name in ("introduce_in_any_state", "count_in_flight", "external", "shadow"):
             validation.flag(name, getattr(self, name))
         user, threshold = states.live(self.user, self.reward_threshold)

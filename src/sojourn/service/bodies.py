@@ -198,6 +198,7 @@ class SettingsIn(Body):
     introduce_in_any_state: bool = False
     count_in_flight: bool = False
     shadow: bool = True
+    epsilon: Share = 0.0
 
 
 class DecidingIn(Body):
