@@ -47,7 +47,7 @@ ONLY = ""
 class Experiment(Learned):
     """One experiment: arms by name, a policy that learns from visits, and a store.
 
-    >>> with Experiment("shorts", arms=["dance", "cooking", "news"], compiled=False) as experiment:
+    >>> with Experiment("shorts", ["dance", "cooking"], seed=1, compiled=False) as experiment:
     ...     visit = experiment.visit(user="u42")
     ...     first = visit.choose()
     ...     second = visit.choose(1)
