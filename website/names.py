@@ -125,10 +125,11 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
     yield from ((path, importlib.import_module(path)) for path in MORE)
 
 
-def _preferred(exported: tuple[str, str]) -> tuple[int, bool, str]:
-    """Short names first, and then those of the subpackage that defines the thing."""
+def _preferred(exported: tuple[str, str]) -> tuple[int, bool, bool, str]:
+    """Short names first, then those of the subpackage that defines the thing, then its own name."""
     path, home = exported
-    return path.count("."), path.split(".")[1] != home.split(".")[1], path
+    alias = path.rpartition(".")[2] != home.rpartition(".")[2]
+    return path.count("."), path.split(".")[1] != home.split(".")[1], alias, path
 
 
 def _names(module: ModuleType) -> list[str]:
