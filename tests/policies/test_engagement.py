@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.engine.streams import policy_stream
 from sojourn.policies import EngagementIndex
 from sojourn.policies.accounts import ALIKE, DIFFERENT
-from sojourn.policies.engagement import SURE, coins
+from sojourn.policies.estimates import SURE, coins
 from sojourn.simulation.chunks import chunk
 
 USER = sj.TwoState(0.1, 0.1, 0.6, 0.02)

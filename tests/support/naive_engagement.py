@@ -121,7 +121,7 @@ class Twin:
             more = (x[a] - n[a] * X[a] / N[a])[seen]
             weight = (n[a] * (1 - n[a] / N[a])).sum() / seen.sum()
             each += bayes_factor((more**2 / n[a][seen]).sum() / noise, seen.sum() - 1, weight)
-        self.on = bool(np.logaddexp(common, each) - log(2) > 3)
+        self.on = bool(np.logaddexp(common, each) - log(2) > 6)
         centred = shift - (n.sum(axis=0) * shift).sum() / N.sum()
         self.shift = centred.tolist() if self.on else [0.0] * BINS
 
@@ -190,7 +190,7 @@ class Twin:
                 against += known[a][1] * kl(known[a][0], known[leader][0])
                 room = min(of(a) - of(leader), self.cap[b])
             score = room - (against - least)
-            if different < min(against, 30) and self.rewards(a):
+            if score < 0 and different < 30 and self.rewards(a):
                 score = max(score, by_departures(a))
             found.append(0.0 if a == best else score)
         return found

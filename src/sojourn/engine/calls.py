@@ -26,12 +26,14 @@ class Calls(NamedTuple):
     chances(policy, memory, state) -> the probability of every arm, or nothing
     follow(learner, memory, state, arm, reward, left, after)
     think(learner, memory)
+    among(policy, memory), of some arms only: draw the conclusions as if there were no others
 
     The policy is the one that decides: of an `EpsilonMixture` the inner one. The caller knows the
     arms, and draws any of them with chance `share`. The learner is the policy that learns
     (`base_policy`). An index policy has no `chances`: they are 1, or shares of a tie. With `counts`
     a step is counted when it is resolved; otherwise all of it is learned by `follow`. `think` is
-    for policies that draw conclusions from time to time.
+    for policies that draw conclusions from time to time, and `among` for those whose conclusions
+    about an arm depend on the others.
     """
 
     policy: Policy
@@ -41,6 +43,7 @@ class Calls(NamedTuple):
     counts: bool
     follow: Callable[..., Any] | None = None
     think: Callable[..., Any] | None = None
+    among: Callable[..., Any] | None = None
 
 
 def calls_for(policy: Policy, compiled: bool) -> Calls:
@@ -63,7 +66,8 @@ def calls_for(policy: Policy, compiled: bool) -> Calls:
     kind = type(learner)
     if getattr(kind, "keep", Forgetting.keep) is Forgetting.keep or kind.counters:
         if isinstance(learner, Watcher) and kind.watch_many is Watcher.watch_many:
-            return Calls(*decides, True, think=ready(_think, learner))
+            among = ready(_among, policy) if hasattr(policy, "among") else None
+            return Calls(*decides, True, think=ready(_think, learner), among=among)
         if kind.update in (Policy.update, Counting.update):
             return Calls(*decides, True)
     return Calls(*decides, False, ready(_update, learner, state, arm, reward, True, state))
@@ -86,6 +90,12 @@ def _chances(policy: Any, memory: Any, state: float) -> Any:
 @call
 def _think(policy: Any, memory: Any) -> None:
     policy.tell(unmanaged(memory), 0, 0, 0.0)
+    keep_alive(memory)
+
+
+@call
+def _among(policy: Any, memory: Any) -> None:
+    policy.among(unmanaged(memory))
     keep_alive(memory)
 
 

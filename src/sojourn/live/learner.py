@@ -254,7 +254,12 @@ class Learner:
             array = getattr(memory, name)
             others = range(len(self.positions), array.shape[axis])
             kept[name] = array.take([*columns, *others], axis)
-        return memory._replace(**kept)
+        if self.calls.among is None:
+            return memory._replace(**kept)
+        shared = {n: a.copy() for n, a in memory._asdict().items() if n not in kept}
+        memory = memory._replace(**kept, **shared)
+        self.calls.among(self.calls.policy, memory)
+        return memory
 
     def _with_flights(self, memory: Any, state: float) -> Any:
         """Pulls without a result narrow the bounds, means unchanged, if optimism is positive."""

@@ -195,11 +195,9 @@ def think_of_departures(
 
 
 @jitable
-def think(
-    policy: Any, memory: Any, confidence: float, faith: float, signs: bool, departures: bool
-) -> None:
-    """Estimate all anew; without `departures`, by the first account alone."""
-    arms, bins, known = memory.pulls.size, memory.optimism.size, pooled(memory)
+def means_and_shares(policy: Any, memory: Any) -> tuple[Array, Array]:
+    """The mean of every arm in every bin, and its share of good rewards."""
+    arms, bins = memory.pulls.size, memory.optimism.size
     mean, good = np.zeros((arms, bins)), np.zeros((arms, bins))
     for arm in range(arms):
         if memory.pulls[arm] > 0.0:
@@ -209,6 +207,24 @@ def think(
                 pulls, rewards = policy.matched(memory, arm, b)
                 mean[arm, b] = rewards / pulls
                 good[arm, b] = min(max(share + (mean[arm, b] - usual), 0.0), 1.0)
+    return mean, good
+
+
+@jitable
+def value_visits(policy: Any, memory: Any, signs: bool) -> None:
+    """What arms are worth if there are no others, by the effects on leaving that are known."""
+    (mean, good), rule = means_and_shares(policy, memory), np.empty(memory.optimism.size)
+    for b in range(rule.size):
+        rule[b] = best_mean(memory.pulls, mean, b, 1.0)
+    think_of_departures(memory, pooled(memory), mean, good, rule, signs)
+
+
+@jitable
+def think(
+    policy: Any, memory: Any, confidence: float, faith: float, signs: bool, departures: bool
+) -> None:
+    """Estimate all anew; without `departures`, by the first account alone."""
+    known, (mean, good) = pooled(memory), means_and_shares(policy, memory)
     best = think_of_means(memory, known, mean, good, confidence, signs)
     if not departures:
         return
@@ -220,8 +236,8 @@ def think(
         other = think_of_departures(memory, known, mean, good, best.copy(), signs)
         if odds > 0.0:
             best = other
-    for arm in range(arms):
-        for b in range(bins):
+    for arm in range(memory.pulls.size):
+        for b in range(memory.optimism.size):
             memory.terms[arm, b, LEADS] = 1.0 if int(best[b]) == arm else 0.0
 
 

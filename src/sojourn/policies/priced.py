@@ -110,8 +110,11 @@ def most_nats(optimism: float) -> float:
 
 
 @jitable
-def price(memory: Any, optimism: Array, confidence: float, follow: bool, arms: float) -> float:
-    """Set the `optimism` of every bin from the mistake costs D and shares of steps w as known now.
+def price(
+    memory: Any, optimism: Array, cost: Array, variance: Array,
+    confidence: float, follow: bool, arms: float,
+) -> float:  # fmt: skip
+    """Set the `optimism` of every bin from mistake costs D, settled here, and shares of steps w.
 
     In a bin whose D is above that of others, relative to the mean of D and with M arms, by
 
@@ -125,7 +128,6 @@ def price(memory: Any, optimism: Array, confidence: float, follow: bool, arms: f
     the w(i) being shares of the steps, as a power of 2 that is not above it, and at least 1: so it
     seldom changes, and bounds on indices are seldom set anew. The logarithm of W is returned.
     """
-    cost, variance = mistake_costs(memory, follow)
     visited = settle(memory, cost, variance, confidence, follow)
     whole, steps, least, bins = 0.0, 0.0, inf, cost.size
     for b in range(bins):
@@ -242,7 +244,10 @@ class PricedIndex(Learned, AheadExplorer):
 
     def think(self, memory: Any) -> None:
         arms, follow = memory.pulls.size, self.follow_improper
-        memory.worth[0] = price(memory, memory.optimism, self.confidence, follow, arms)
+        cost, variance = mistake_costs(memory, follow)
+        memory.worth[0] = price(
+            memory, memory.optimism, cost, variance, self.confidence, follow, arms
+        )
 
     def _mood(self, choice: Seen) -> str:
         costlier = choice.optimism is not None and choice.optimism < 1.0
