@@ -228,10 +228,5 @@ def _undecided(report: Report[Results]) -> str:
 
 
 def _place(found: Checked) -> str:
-    """Where in the paper: the figure or theorem, if there is one, else the section.
-
-    >>> from sojourn.paper.claims import CLAIMS
-    >>> [_place(Checked(claim, [], Verdict.CONFIRMED)) for claim in CLAIMS[:2]]
-    ['Lemma 1', 'Appendix C.1']
-    """
+    """Where in the paper: the figure or theorem, if there is one, else the section."""
     return found.claim.section.split(", ", 1)[-1]

@@ -23,14 +23,7 @@ PAPER = "paper"
 
 
 def reproduction(names: Sequence[str], trials: Mapping[str, Trial] = TRIALS) -> Study[Results]:
-    """The named figures, with their trials and claims; without names all figures and all claims.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     report = reproduction(["transitions"]).conduct(out=folder)
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['claims.json', 'figures', 'report.html', 'report.md', 'results']
-    """
+    """The named figures, with their trials and claims; without names all figures and all claims."""
     for name in names:
         if name not in FIGURES:
             raise InputError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")

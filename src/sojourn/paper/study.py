@@ -47,12 +47,6 @@ class Meter:
 
     `weights` are the expected seconds of each piece, in order. The time left is estimated from them
     at first, and from the time spent as work proceeds.
-
-    >>> seen = []
-    >>> meter = Meter({"A": 3.0, "drawing": 1.0}, seen.append)
-    >>> meter.show("A", 0.5); meter.show("drawing", 1.0)
-    >>> [(now.work, now.share) for now in seen]
-    [('A', 0.375), ('drawing', 1.0)]
     """
 
     def __init__(

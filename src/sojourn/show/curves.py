@@ -128,11 +128,7 @@ def _name_at(axes: Any, lines: Sequence[Line], x: float) -> None:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in the same order, as near to the wanted ones as a gap between them allows.
-
-    >>> spread([0.5, 0.5, 0.9], 0.1)
-    [0.45, 0.55, 0.9]
-    """
+    """Places in the same order, as near to the wanted ones as a gap between them allows."""
     groups: list[tuple[float, list[int]]] = []
     for i in sorted(range(len(wanted)), key=lambda i: wanted[i]):
         groups.append((wanted[i], [i]))

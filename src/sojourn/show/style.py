@@ -111,11 +111,7 @@ def look(label: str, number: int) -> Look:
 
 
 def looks(labels: Sequence[str]) -> list[Look]:
-    """One for each policy of a plot, unlike the others while colours last.
-
-    >>> [look.colour for look in looks(["UCB Q-learning", "my own", "UCB"])]
-    ['#111111', '#7b3294', '#c44e00']
-    """
+    """One for each policy of a plot, unlike the others while colours last."""
     taken = {LOOKS[label].colour for label in labels if label in LOOKS}
     free = cycle([how for how in RAMP if how.colour not in taken] or RAMP)
     return [LOOKS[label] if label in LOOKS else next(free) for label in labels]

@@ -57,10 +57,6 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
     `source` is a path, a pattern of paths, a folder, a list of these, a data frame, anything that
     speaks Arrow (a DuckDB relation does), a mapping of arrays, an Ibis table, or an address such as
     ``postgres://...`` with the name of a `table` or an `sql` query.
-
-    >>> with opened({"a": [1, 2]}) as found:
-    ...     found.table.columns, found.embedded
-    (('sojourn_row', 'a'), True)
     """
     ibis = _ibis()
     if isinstance(source, ibis.Table):
