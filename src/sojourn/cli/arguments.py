@@ -22,7 +22,6 @@ AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
 Seed = Annotated[int, option("The same seed gives the same numbers.")]
 Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
-
 LOG, LIVE, MODEL, OPERATE = PANELS = ("Your log", "Live", "Simulate and theory", "Operate")
 """The panels of `sojourn --help`."""
 

@@ -24,7 +24,6 @@ ARMS = {"means", "rewards"}
 OPTIONS = {"odds": "--log-odds"}
 """Options whose name is not that of the key in a problem file."""
 
-
 Named = Annotated[
     str | None,
     typer.Argument(

@@ -37,7 +37,6 @@ SETTINGS = {
 }
 """For Matplotlib."""
 
-
 Size = tuple[float, float]
 """Width and height in inches."""
 
@@ -52,11 +51,6 @@ def frame(letters: int = 0, wanted: Size = COLUMN) -> tuple[float, float, float,
     width, height = size(letters, wanted)
     across, up = width - LEFT - RIGHT - _names(letters), height - TOP - BOTTOM
     return LEFT / width, BOTTOM / height, across / width, up / height
-
-
-def above_axes(height: float) -> float:
-    """The place of the y axis's label, as a share of the height of the figure."""
-    return 1 - (TOP - NAME_OFFSET / POINTS) / height
 
 
 def _names(letters: int) -> float:

@@ -56,9 +56,7 @@ class Table:
             "</table></div>"
         )
 
-    def __html__(self) -> str:
-        """What templates put in place of the table."""
-        return self.html()
+    __html__ = html  # what templates put in place of the table
 
     @property
     def _left(self) -> Collection[int]:
