@@ -3,7 +3,6 @@
 from math import inf
 
 from ...show.plain import from_toml
-from ...stats.intervals import Interval
 from ..deciding.advice import NOTABLE, Advice
 from ..deciding.outcomes import Baseline
 from ..model.costs import Costs, bracketed
@@ -113,8 +112,8 @@ def _incumbent(incumbent: Baseline) -> str:
     if incumbent.reward is None or incumbent.length is None:
         return str(TEXTS["unknown_incumbent"])
     words = (
-        f"In the log a visit had {_ranged(incumbent.reward)} rewards in "
-        f"{_ranged(incumbent.length)} steps; the model says "
+        f"In the log a visit had {bracketed(incumbent.reward, 3)} rewards in "
+        f"{bracketed(incumbent.length, 3)} steps; the model says "
         f"{incumbent.model.reward:.4g} in {incumbent.model.length:.4g}"
     )
     if incumbent.censored > NOTABLE:
@@ -143,8 +142,3 @@ def _shares(advice: Advice) -> str:
         top = sorted(shares, key=lambda arm: -shares[arm])[:SHARES]
         parts.append(f"{name}: {', '.join(f'{arm} {shares[arm]:.0%}' for arm in top)}")
     return f"Most shown arms, {'; '.join(parts)}."
-
-
-def _ranged(interval: Interval) -> str:
-    value, low, high = interval
-    return f"{value:.3g} [{low:.3g}, {high:.3g}]"
