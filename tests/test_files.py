@@ -179,7 +179,7 @@ GENERAL_MISTAKES: list[tuple[Any, str]] = [
         _problem(odds=[1, "x"]),
         "user.odds[1] = 'x' is not allowed: it must be a number from -50 to 50",
     ),
-    (_problem(odds=2), "user.odds = 2 is not allowed: give one per arm"),
+    (_problem(odds=2), "user.odds = 2 is not allowed: give a list of numbers"),
     (_by_arm({"q00": 2}), "user[1].q00 = 2 is not allowed: it must be a number from 0 to 1"),
     (
         _by_arm({"odds": 2}),

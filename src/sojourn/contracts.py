@@ -59,7 +59,7 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
         problem = problem_of(problem)
     name, found = type(value).__name__, list[str]()
     try:
-        found.extend(_faults(value, problem))
+        found.extend(next(filter(None, map(list, _stages(value, problem))), []))
     except Exception as error:
         found.append(f"{name} fails: {type(error).__name__}: {' '.join(str(error).split())}")
     kind = "user" if isinstance(value, User) else "policy"
@@ -67,12 +67,8 @@ def check(value: Policy | User, problem: Problem | str | Path | None = None) -> 
     return found
 
 
-def _faults(value: Any, problem: Problem | None) -> list[str]:
-    """The faults of the first stage that has any."""
-    return next(filter(None, map(list, _stages(value, problem))), [])
-
-
 def _stages(value: Any, problem: Problem | None) -> Iterator[Iterable[str]]:
+    """The faults of a stage at a time: those of the first that has any are reported."""
     if not isinstance(value, Policy | User):
         yield [f"{type(value).__name__} must inherit from sojourn.Policy or sojourn.User"]
     yield _value_faults(value)

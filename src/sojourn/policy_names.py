@@ -19,13 +19,7 @@ def policies_of(
     problem: Problem,
     known: Mapping[str, Any] | None = None,
 ) -> tuple[Policy, ...]:
-    """One policy or several, each itself or by its name, for this problem.
-
-    >>> from sojourn.policies import UCB
-    >>> from sojourn.problem_files import problem_of
-    >>> [policy.label for policy in policies_of([UCB(), "ULCB:c=2"], problem_of("A"))]
-    ['UCB', 'ULCB, c=2']
-    """
+    """One policy or several, each itself or by its name, for this problem."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         return (policy_of(given, problem, known),)
     if not given:

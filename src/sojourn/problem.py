@@ -83,10 +83,8 @@ class Problem:
         arms = tuple(make(f"{name}[{i}]", arm) for i, arm in enumerate(given))
         if len(arms) < 2:
             raise InputError(f"{name} = {list(given)!r} is not allowed: give at least two arms")
-        object.__setattr__(self, "rewards", arms)
-        object.__setattr__(self, "means", tuple(arm.mean for arm in arms))
-        object.__setattr__(self, "user", user)
-        object.__setattr__(self, "_phases", ())
+        means = tuple(arm.mean for arm in arms)
+        vars(self).update(means=means, user=user, rewards=arms, _phases=())
         self._check_user()
         try:
             _ = self.values
@@ -133,25 +131,22 @@ class Problem:
             ) from None
         if not pairs or pairs[0][0] != 0:
             raise InputError("phases is not allowed: the first one must begin after 0 visits")
-        made = tuple(
-            Phase(validation.whole(f"phases[{i}][0]", after, 0), problem_of(problem))
-            for i, (after, problem) in enumerate(pairs)
-        )
-        first = made[0].problem
-        for i, (after, other) in enumerate(made):
-            if i > 0 and after <= made[i - 1].after:
+        made, first = list[Phase](), problem_of(pairs[0][1])
+        for i, (given, other) in enumerate(pairs):
+            own = Phase(validation.whole(f"phases[{i}][0]", given, 0), problem_of(other))
+            if made and own.after <= made[-1].after:
                 raise InputError(
-                    f"phases[{i}][0] = {after} is not allowed: it must be greater than "
-                    f"{made[i - 1].after}, where the phase before it begins"
+                    f"phases[{i}][0] = {own.after} is not allowed: it must be greater than "
+                    f"{made[-1].after}, where the phase before it begins"
                 )
-            if (what := _difference(first, other)) is not None:
+            if (what := _difference(first, own.problem)) is not None:
                 raise InputError(f"phases[{i}][1] is not allowed: {what}")
+            made.append(own)
         if len(made) == 1:
             return first
         problem = object.__new__(cls)
-        for name in ("means", "user", "rewards"):
-            object.__setattr__(problem, name, getattr(first, name))
-        object.__setattr__(problem, "_phases", made)
+        shared = {name: getattr(first, name) for name in ("means", "user", "rewards")}
+        vars(problem).update(shared, _phases=tuple(made))
         return problem
 
     @classmethod

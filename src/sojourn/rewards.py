@@ -5,7 +5,7 @@ one they are the nodes of a quadrature, exact for polynomials of high degree bet
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import lgamma, log
@@ -94,7 +94,7 @@ class BernoulliByState(Reward):
     means: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "means", _numbers("means", self.means))
+        object.__setattr__(self, "means", validation.numbers("means", self.means, 0, 1))
 
     @property
     def mean(self) -> float:
@@ -195,14 +195,14 @@ class Discrete(Reward):
     chances: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        values, chances = (_numbers(f.name, getattr(self, f.name)) for f in fields(self))
+        values = validation.numbers("values", self.values, 0, 1)
+        chances = validation.numbers("chances", self.chances, 0, 1)
         if len(values) != len(chances) or abs(sum(chances) - 1.0) > 1e-9:
             raise InputError(
                 f"chances = {validation.shown(list(chances))} is not allowed: there must be one "
                 f"for each of the {len(values)} values, and they must add up to 1"
             )
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "chances", chances)
+        vars(self).update(values=values, chances=chances)
 
     @property
     def mean(self) -> float:
@@ -226,7 +226,7 @@ class Empirical(Reward):
     seen: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seen", _numbers("sample", self.seen))
+        object.__setattr__(self, "seen", validation.numbers("sample", self.seen, 0, 1))
 
     @property
     def mean(self) -> float:
@@ -256,17 +256,6 @@ def gauss_jacobi(n: int, a: float, b: float) -> tuple[Array, Array]:
         return nodes, 2.0 * np.log(np.abs(vectors[0])) + log_total
 
 
-def _numbers(name: str, values: Any) -> tuple[float, ...]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(
-            f"{name} = {validation.shown(values)} is not allowed: give a list of numbers"
-        )
-    numbers = tuple(validation.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values))
-    if not numbers:
-        raise InputError(f"{name} is not allowed: it is empty")
-    return numbers
-
-
 def reward_of(name: str, value: Any) -> Reward:
     """A distribution: itself, from a number (the mean of a `Bernoulli`), or as a file has it.
 
@@ -278,7 +267,7 @@ def reward_of(name: str, value: Any) -> Reward:
     if isinstance(value, Real):
         return Bernoulli(validation.number(name, value, 0, 1))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return BernoulliByState(_numbers(name, value))
+        return BernoulliByState(validation.numbers(name, value, 0, 1))
     keys = tuple(value) if isinstance(value, Mapping) else ()
     try:
         if set(keys) == {"values", "chances"}:

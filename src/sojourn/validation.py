@@ -46,6 +46,20 @@ def number(name: str, value: Any, low: float, high: float, *, open_ends: bool = 
     raise InputError(f"{name} = {shown(value)} is not allowed: it must be a number {between}")
 
 
+def numbers(name: str, values: Any, low: float, high: float) -> tuple[float, ...]:
+    """The values as floats if they are a list of numbers in [low, high], else InputError.
+
+    >>> numbers("odds", [2, 0], -50, 50)
+    (2.0, 0.0)
+    """
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"{name} = {shown(values)} is not allowed: give a list of numbers")
+    found = tuple(number(f"{name}[{i}]", x, low, high) for i, x in enumerate(values))
+    if not found:
+        raise InputError(f"{name} is not allowed: it is empty")
+    return found
+
+
 def share(name: str, value: Any) -> float:
     """The value as a float if it is a number above 0 and at most 1, else InputError.
 

@@ -27,10 +27,11 @@ from sojourn.paper.figures import FIGURES, Graph
 from sojourn.paper.report import CITED, digest, to_page
 from sojourn.paper.reproduce import reproduction
 from sojourn.paper.results import Results
-from sojourn.paper.study import STORE, Overall
+from sojourn.paper.study import STORE
 from sojourn.paper.trials import TRIALS, Trial
 from sojourn.paper.verdicts import Checked, Measured, Report, Verdict, hinges
 from sojourn.policies import UCB
+from sojourn.show.progress import Now
 from sojourn.simulation import Interrupted
 from sojourn.simulation.chunks import Job
 from sojourn.stats.intervals import Interval
@@ -247,12 +248,12 @@ def test_redrawing_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_progress_is_of_everything(tmp_path: Path) -> None:
-    seen: list[Overall] = []
+    seen: list[Now] = []
     reproduction(["c"], TINY).conduct(out=tmp_path, progress=seen.append)
-    shares = [now.share for now in seen]
+    shares = [now.share or 0.0 for now in seen]
     assert shares == sorted(shares) and 0.99 < shares[-1] <= 1.0
     assert [*dict.fromkeys(now.work for now in seen)] == ["B", "B-rl", "drawing"]
-    assert shares[0] == 0.0 and seen[0].left > 0.0 and seen[-1].left == 0.0
+    assert shares[0] == 0.0 and (seen[0].left or 0.0) > 0.0 and seen[-1].left == 0.0
 
 
 @pytest.mark.parametrize(

@@ -144,10 +144,10 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "there is no experiment 'nothing' in the store",
         ),
         (["store", "archive", live, "nothing"], "there is no experiment 'nothing' in the store"),
-        (["store", "archive", live, "--older-than", "-1"], "--older-than -1 is not allowed"),
+        (["store", "archive", live, "--older-than", "-1"], "--older-than = -1.0 is not allowed"),
         (["store", "archive", str(tmp_path / "none.db")], "there is no file"),
         (["store", "audit", live, "a", "b"], "expected one experiment or none, but got 2"),
-        (["store", "audit", live, "--last", "0"], "--last 0 is not allowed"),
+        (["store", "audit", live, "--last", "0"], "--last = 0 is not allowed"),
     ):
         assert main(words) == (1 if "no experiment" in sentence else 2)
         assert sentence in capsys.readouterr().err

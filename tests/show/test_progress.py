@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sojourn.cli.reproduce import by_work
-from sojourn.paper.study import Overall
+from sojourn.paper.study import Meter
 from sojourn.show import progress as module
 from sojourn.show.progress import Now, by_share, progress
 from sojourn.simulation import Progress
@@ -24,13 +23,12 @@ def test_lines_come_with_new_work_and_then_now_and_again(
     now = 1000.0
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
     with progress(lines=True) as show:
-        take = by_work(show)
-        take(Overall("A", 0.0, 125.0))
-        take(Overall("A", 0.25, 100.0))
+        show(Now("A", 0.0, left=125.0))
+        show(Now("A", 0.25, left=100.0))
         now += module.PAUSE + 1.0
-        take(Overall("A", 0.5, 61.0))
-        take(Overall("drawing", 0.75, 5.0))
-        take(Overall("B", 0.75, 5.0, compiling="KL-ULCB"))
+        show(Now("A", 0.5, left=61.0))
+        show(Now("drawing", 0.75, left=5.0))
+        Meter({"A": 3.0, "B": 1.0}, show).show("B", 0.0, compiling="KL-ULCB")
     out, err = capsys.readouterr()
     assert not out
     assert err.splitlines() == [

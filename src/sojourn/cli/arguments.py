@@ -22,7 +22,6 @@ AsJson = Annotated[bool, option("Print JSON and nothing else.", "--json")]
 Seed = Annotated[int, option("The same seed gives the same numbers.")]
 Workers = Annotated[int | None, option("Threads; default: one per processor.")]
 
-
 LOG, LIVE, MODEL, OPERATE = PANELS = ("Your log", "Live", "Simulate and theory", "Operate")
 """The panels of `sojourn --help`."""
 
@@ -126,12 +125,7 @@ def options_of(
 
 
 def parsed(name: str, text: str, read: Callable[[str], T], allowed: str) -> T:
-    """Parse the text of an option; InputError if that fails.
-
-    >>> parsed("--means", "0.9;0.8", lambda text: float(text), "a number")
-    Traceback (most recent call last):
-    sojourn.InputError: --means 0.9;0.8 is not allowed: it must be a number
-    """
+    """Parse the text of an option; InputError if that fails."""
     try:
         return read(text)
     except ValueError:
@@ -144,11 +138,7 @@ def numbers(text: str) -> list[float]:
 
 
 def find_checkpoints(text: str | None) -> int | str | list[int] | None:
-    """Parse `24`, `log:24`, `linear:50` or `1,10,100`.
-
-    >>> find_checkpoints("24"), find_checkpoints("linear:50"), find_checkpoints("1,10,100")
-    (24, 'linear:50', [1, 10, 100])
-    """
+    """Parse `24`, `log:24`, `linear:50` or `1,10,100`."""
     if text is None or ":" in text:
         return text
     allowed = "a whole number, several such as 1,10,100, log:24 or linear:50"
@@ -157,11 +147,7 @@ def find_checkpoints(text: str | None) -> int | str | list[int] | None:
 
 
 def number_or_text(text: str | None) -> float | str | None:
-    """The number if the text is one, as in `8.73`; else the text, as in `5%` or `8.73 else 5%`.
-
-    >>> number_or_text("8.73"), number_or_text("5%")
-    (8.73, '5%')
-    """
+    """The number if the text is one, as in `8.73`; else the text, as in `5%` or `8.73 else 5%`."""
     try:
         return None if text is None else float(text)
     except ValueError:

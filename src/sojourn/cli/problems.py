@@ -24,7 +24,6 @@ ARMS = {"means", "rewards"}
 OPTIONS = {"odds": "--log-odds"}
 """Options whose name is not that of the key in a problem file."""
 
-
 Named = Annotated[
     str | None,
     typer.Argument(
@@ -84,11 +83,7 @@ def find_problem(
     *,
     default: str | None = None,
 ) -> "Problem":
-    """The problem that the arguments of a command name, or describe by options.
-
-    >>> find_problem("B") == find_problem(means="0.9,0.8", q=[".8,.2,.2,.1"])
-    True
-    """
+    """The problem that the arguments of a command name, or describe by options."""
     from .. import problem_files as files
 
     texts = {
@@ -133,11 +128,7 @@ def find_user(
     start: Start = None,
     stays_first: StaysFirst = False,
 ) -> "User":
-    """The user of a problem, or the one that options describe.
-
-    >>> find_user(q=[".8,.2,.2,.1"]) == find_user("B")
-    True
-    """
+    """The user of a problem, or the one that options describe."""
     if problem is not None and (q or user or start or stays_first):
         raise InputError(
             f"give either the problem {problem!r} or options that describe a user, not both"
@@ -192,11 +183,7 @@ def _start(name: str, text: str) -> float | list[list[float]]:
 
 
 def _rewards(name: str, text: str) -> list[Any]:
-    """A word for each arm, separated by spaces.
-
-    >>> _rewards("--rewards", "beta:2,5 0:0.2,1:0.8 0.4")
-    [{'beta': [2.0, 5.0]}, {'values': [0.0, 1.0], 'chances': [0.2, 0.8]}, 0.4]
-    """
+    """A word for each arm, separated by spaces."""
     return parsed(
         name,
         text,

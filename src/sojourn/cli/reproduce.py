@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..show.progress import Now, Show, progress
+from ..show.progress import progress
 from ..show.tables import Table
 from ..validation import InputError
 from .arguments import MODEL, AsJson, Seed, Workers, command, option, with_options
 from .output import note, print_json, print_table, stoppable
 
 if TYPE_CHECKING:
-    from ..paper.study import Overall, Study
+    from ..paper.study import Study
     from ..paper.verdicts import Report
 
 Out = Annotated[Path, option("The folder for results, pictures and report.", metavar="DIR")]
@@ -32,18 +32,6 @@ class StudyOptions(NamedTuple):
     seed: Seed = 0
     workers: Workers = None
     as_json: AsJson = False
-
-
-def by_work(show: Show) -> Callable[["Overall"], None]:
-    """Shows the progress of several pieces of work, with its time left."""
-
-    def take(now: "Overall") -> None:
-        if now.compiling is None:
-            show(Now(now.work, now.share, left=now.left))
-        else:
-            show(Now(now.work, now.share, f"compiling {now.compiling}, once per machine"))
-
-    return take
 
 
 def precision_of(quick: bool, precision: str | None, best: str) -> str:
@@ -76,7 +64,7 @@ def conduct(
     as_json = asked.pop("as_json")
     stopped = "stopped; the same command continues from here"
     with stoppable(stopped), progress(lines=True) as show:
-        report = study.conduct(**asked, **more, out=report_file.parent, progress=by_work(show))
+        report = study.conduct(**asked, **more, out=report_file.parent, progress=show)
     if as_json:
         print_json([found.to_dict() for found in report.checked])
     else:

@@ -15,7 +15,6 @@ from .arguments import LIVE, Typed, command, option, options_of, with_options
 
 NEEDED = ("fastapi", "uvicorn", "prometheus_client", "jinja2")
 
-
 TYPES = {tuple[str, ...]: Typed(list[str] | None, lambda words: tuple(words or ()))}
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import validation
 from ..show.tables import Table
 from ..validation import InputError
 from .arguments import OPERATE, AsJson, group, option
@@ -86,10 +87,8 @@ def export_command(
     url, experiment, file = store_and(words, "EXPERIMENT", "FILE")
     with reading(url) as store:
         steps = export(store, experiment, file, archive)
-    if as_json:
-        print_json({"experiment": experiment, "file": file, "steps": steps})
-    else:
-        print(f"{file}: {steps:,} steps of {experiment}")
+    found = {"experiment": experiment, "file": file, "steps": steps}
+    print_json(found) if as_json else print(f"{file}: {steps:,} steps of {experiment}")
 
 
 @command("backup", "sojourn store backup live.db live-2026-11-16.db")
@@ -134,10 +133,7 @@ def archive_command(
     from ..live.stores.base import all_of_their_own
 
     url, names = store_first(words or [])
-    if not 0.0 <= older_than <= 36_500.0:
-        raise InputError(
-            f"--older-than {older_than:g} is not allowed: it must be from 0 to 36500 days"
-        )
+    validation.number("--older-than", older_than, 0, 36_500)
     with writable(url, "sojourn serve --archive FOLDER --keep-days DAYS") as store:
         before, done = store.ping() - DAY * older_than, {}
         for name in names or all_of_their_own(store):
@@ -212,13 +208,8 @@ def erase_command(
         note(
             "another process is archiving or erasing: it will erase this user from the archive too"
         )
-    if as_json:
-        print_json(found)
-    else:
-        print(
-            f"{user}: erased; visits in the store {found.visits:,}, in the archive "
-            f"{found.archived or 0:,}"
-        )
+    visits = f"visits in the store {found.visits:,}, in the archive {found.archived or 0:,}"
+    print_json(found) if as_json else print(f"{user}: erased; {visits}")
 
 
 @command("audit", "sojourn store audit live.db shorts")
@@ -235,8 +226,7 @@ def audit_command(
     url, names = store_first(words or [])
     if len(names) > 1:
         raise InputError(f"expected one experiment or none, but got {len(names)}")
-    if not 1 <= last <= 100_000:
-        raise InputError(f"--last {last} is not allowed: it must be from 1 to 100000")
+    validation.whole("--last", last, 1, 100_000)
     with reading(url) as store:
         found = store.series(Edit, names[0] if names else None, limit=last)
     if as_json:
@@ -271,10 +261,8 @@ def warm_start_command(
         Journal(store, upkeep=False) as journal,
     ):
         Experiment.open(experiment, journal, compiled=False).warm_start(prior)
-    if as_json:
-        print_json({"experiment": experiment, "arms": prior})
-    else:
-        print(f"{experiment}: prior counts of {len(prior)} arms")
+    found = {"experiment": experiment, "arms": prior}
+    print_json(found) if as_json else print(f"{experiment}: prior counts of {len(prior)} arms")
 
 
 def read_prior(path: Path) -> Prior:

@@ -156,21 +156,14 @@ def _many_arms(
 
 
 def _find_prior(text: str) -> Any:
-    """Parse `1,1` or `1,1 2,3`.
-
-    >>> _find_prior("1,1"), _find_prior("1,1 2,3")
-    ((1.0, 1.0), [(1.0, 1.0), (2.0, 3.0)])
-    """
+    """Parse `1,1` or `1,1 2,3`."""
     allowed = "two numbers such as 1,1, or such a pair for every arm, separated by spaces"
-    pairs = parsed("--prior", text, _pairs, allowed)
-    return pairs[0] if len(pairs) == 1 else pairs
 
+    def read(text: str) -> Any:
+        first, *more = [(a, b) for a, b in map(numbers, text.split())]
+        return [first, *more] if more else first
 
-def _pairs(text: str) -> list[tuple[float, ...]]:
-    pairs = [tuple(numbers(word)) for word in text.split()]
-    if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise InputError("not pairs")
-    return pairs
+    return parsed("--prior", text, read, allowed)
 
 
 def _find_policies(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ..policies import Policy
     from ..users import User
 
-
 DECIDED = tuple(field.name for field in fields(Decision) if field.init)
 
 

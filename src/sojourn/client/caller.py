@@ -116,10 +116,8 @@ def retry_after(header: str | None) -> float | None:
 
 def described_policy(policy: Any) -> dict[str, Any]:
     """A policy as the service takes it: from a policy of the package, its name, or plain data."""
-    if isinstance(policy, str):
-        return {"name": policy}
-    if isinstance(policy, Mapping):
-        return dict(policy)
+    if isinstance(policy, str | Mapping):
+        return {"name": policy} if isinstance(policy, str) else dict(policy)
     if not is_policy(policy):
         raise InputError(f"policy = {policy!r} is not allowed: give a policy, its name, or a dict")
     return policy_data(policy)
@@ -127,10 +125,8 @@ def described_policy(policy: Any) -> dict[str, Any]:
 
 def described_user(user: Any) -> dict[str, Any]:
     """A user model as the service takes it: from a model of the package, a name, or plain data."""
-    if isinstance(user, str):
-        return {"model": user}
-    if isinstance(user, Mapping):
-        return dict(user)
+    if isinstance(user, str | Mapping):
+        return {"model": user} if isinstance(user, str) else dict(user)
     from ..live.states import describe, live  # loaded already by making the user model
 
     return describe(live(user)[0])

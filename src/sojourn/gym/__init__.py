@@ -27,8 +27,7 @@ from .agents import (
     play,
     play_many,
 )
-from .environments import VisitEnv, VisitsEnv
-from .makers import make, make_vec, register
+from .environments import VisitEnv, VisitsEnv, make, make_vec, register
 
 __all__ = [
     "Agent", "MabwiserAgent", "Played", "PolicyAgent", "RiverAgent", "VisitEnv", "VisitsEnv",

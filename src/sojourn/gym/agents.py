@@ -30,11 +30,7 @@ class Agent(Protocol):
 
 
 def state_of(observation: Any) -> float:
-    """The state in [0, 1] that an observation shows.
-
-    >>> state_of(np.int64(1)), state_of(np.array([0.75]))
-    (1.0, 0.75)
-    """
+    """The state in [0, 1] that an observation shows."""
     return float(np.asarray(observation).item())
 
 

@@ -101,17 +101,6 @@ class OwnRewards(Compiled):
         return reward, over, after
 
 
-@dataclass(frozen=True)
-class NoPrices(Compiled):
-    """No regret is computed."""
-
-    def is_free(self, arm: int) -> bool:
-        return True
-
-    def gap(self, user: Any, state: float, arm: int) -> float:
-        return 0.0
-
-
 def synthetic_log(
     problem: Problem | str | Path,
     policy: Policy | str,
@@ -173,17 +162,12 @@ def _record(
 ) -> Rows:  # fmt: skip
     """Play the visits; of all steps as many as there is room for are written down."""
     clock = np.zeros(2, np.int64)
-    stages = [
-        Stage(
-            after,
-            own.user,
-            OwnRewards(
-                np.array(own.means), own.coins, _shifted(own.means, shift), max_steps, clock
-            ),
-            NoPrices(),
-        )
-        for after, own in problem.phases
-    ]
+    stages = []
+    for after, own in problem.phases:
+        means = np.array(own.means)
+        odds = np.exp(shift)[:, None] * means
+        rewards = OwnRewards(means, own.coins, odds / (1.0 - means + odds), max_steps, clock)
+        stages.append(Stage(after, own.user, rewards, own.values.prices))
     rows = Rows(
         np.zeros(1, np.int64), np.zeros(room, np.int64), np.zeros(room), np.zeros(room),
         np.zeros(room), np.zeros(room, np.int8),
@@ -194,12 +178,6 @@ def _record(
         memory=merged(policy.memory(problem.arms), rows),
     )  # fmt: skip
     return rows
-
-
-def _shifted(means: tuple[float, ...], shift: Array) -> Array:
-    """Means by [user, arm], with a shift of the logit for each user."""
-    mean, odds = np.array([means]), np.exp(shift)[:, None] * np.array([means])
-    return np.asarray(odds / (1.0 - mean + odds))
 
 
 def _columns(problem: Problem, rows: Rows, steps: int, users: int, max_steps: int) -> Log:

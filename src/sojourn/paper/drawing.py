@@ -13,7 +13,7 @@ from ..problem_files import SETTINGS
 from ..show import style
 from ..show.style import Line, Look, Plot, look
 from ..show.tables import render_file
-from ..stats.moments import Array, Estimate
+from ..stats.moments import Estimate
 from ..users import Ema, LogLeave
 from ..validation import InputError
 from .figures import Curves, Figure, GapCurves, Graph, LeaveCurves, Split, Versus
@@ -60,7 +60,8 @@ def _curves(panel: Curves, results: Results) -> Plot:
         seen = _seen(trial, panel)
         x = result.checkpoints[seen].astype(float)
         scale = np.log(x) if panel.per_log else np.ones(x.size)
-        mean, low, high = (a[p, seen] / scale for a in _band(result.regret))
+        regret = result.regret
+        mean, low, high = (a[p, seen] / scale for a in (regret.mean, regret.low, regret.high))
         found.append(
             PolicyLine(
                 label=label, look=look(label, number), x=x, y=mean, low=low, high=high,
@@ -74,10 +75,6 @@ def _curves(panel: Curves, results: Results) -> Plot:
         log_x=panel.log_visits,
         log_y=panel.log_regret,
     )
-
-
-def _band(estimate: Estimate) -> tuple[Array, Array, Array]:
-    return estimate.mean, estimate.low, estimate.high
 
 
 def _seen(trial: LabelledResult, panel: Curves) -> NDArray[np.bool_]:
@@ -115,8 +112,8 @@ def _split(panel: Split, results: Results) -> Plot:
         p, colour = trial[label], look(label, 0).colour
         for level in range(trial.problem.user.space.bins):
             how = Look(colour, style.SHORT if level == 0 else style.SOLID)
-            band = (a[p, :, level] for a in _band(trial.result.regret_by_level))
-            found.append(_whole(f"{label}, state {level}", how, trial, p, *band))
+            place, regret = (p, slice(None), level), trial.result.regret_by_level
+            found.append(_whole(f"{label}, state {level}", how, trial, regret, *place))
     return Plot(lines=found, x="visits K", y="regret", log_x=True)
 
 
@@ -126,16 +123,18 @@ def _versus(panel: Versus, results: Results) -> Plot:
         trial = results[name]
         for label in panel.labels:
             how = Look(look(label, 0).colour, style.SHORT if number else style.SOLID)
-            p = trial[label]
-            band = (a[p] for a in _band(trial.result.regret))
-            found.append(_whole(f"{label}, {choice}", how, trial, p, *band))
+            found.append(
+                _whole(f"{label}, {choice}", how, trial, trial.result.regret, trial[label])
+            )
     return Plot(lines=found, x="visits K", y="regret", log_x=True)
 
 
-def _whole(label: str, how: Look, trial: LabelledResult, p: int, *band: Array) -> PolicyLine:
+def _whole(
+    label: str, how: Look, trial: LabelledResult, estimate: Estimate, p: int, *place: Any
+) -> PolicyLine:
     """A curve over all checkpoints."""
-    x, (mean, low, high) = trial.result.checkpoints.astype(float), band
-    runs = trial.result.runs[p]
+    x, runs = trial.result.checkpoints.astype(float), trial.result.runs[p]
+    mean, low, high = (a[(p, *place)] for a in (estimate.mean, estimate.low, estimate.high))
     return PolicyLine(label=label, look=how, x=x, y=mean, low=low, high=high, runs=runs)
 
 
@@ -170,14 +169,6 @@ LINES: Mapping[type, Callable[[Any, Results], Plot]] = {
 }
 
 
-class Node(NamedTuple):
-    """Where a state is drawn, and what is written in it."""
-
-    x: float
-    y: float
-    name: str
-
-
 class Edge(NamedTuple):
     """An arrow from one state to another: how it bends, where its text goes, and the text.
 
@@ -192,7 +183,8 @@ class Edge(NamedTuple):
     text: str
 
 
-STATES = (Node(0.25, 0.58, "0"), Node(0.75, 0.58, "1"), Node(0.5, 0.1, "g"))
+STATES = {"0": (0.25, 0.58), "1": (0.75, 0.58), "g": (0.5, 0.1)}
+"""Where states are drawn, by what is written in them."""
 EDGES = (
     Edge(0, 1, -0.25, 0.5, 0.76, "μ (1 - q01)"),
     Edge(1, 0, -0.25, 0.5, 0.4, "(1 - μ)(1 - q10)"),
@@ -220,33 +212,28 @@ def draw_graph(problem: Problem, title: str) -> "Picture":
         axes.set_ylim(0, 1)
         axes.axis("off")
         _draw_edges(axes, problem)
-        _draw_states(axes)
+        circle: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": "black"}
+        size: dict[str, Any] = {"markersize": 2 * RADIUS, "markeredgewidth": style.LINE}
+        for name, (x, y) in STATES.items():
+            axes.plot([x], [y], "o", **circle, **size)
+            axes.text(x, y, name, ha="center", va="center")
         add_title(picture, title)
     return picture
 
 
 def _draw_edges(axes: Any, problem: Problem) -> None:
+    places = list(STATES.values())
     for edge in EDGES:
-        one, other = STATES[edge.origin], STATES[edge.target]
-        _arrow(axes, (one.x, one.y), (other.x, other.y), edge.bend, RADIUS)
+        _arrow(axes, places[edge.origin], places[edge.target], edge.bend, RADIUS)
     side, up, bend = LOOP
     for edge in LOOPS:
-        node = STATES[edge.origin]
-        ends = (node.x - edge.bend * side, node.y + up), (node.x + edge.bend * side, node.y + up)
+        x, y = places[edge.origin]
+        ends = (x - edge.bend * side, y + up), (x + edge.bend * side, y + up)
         _arrow(axes, *ends, -edge.bend * bend, 0)
     matrix = problem.transition_matrix(problem.best_arm)
     for edge in (*EDGES, *LOOPS):
         number = f"{edge.text}\n= {matrix[edge.origin, edge.target]:.4g}"
         axes.text(edge.x, edge.y, number, ha="center", va="center")
-
-
-def _draw_states(axes: Any) -> None:
-    for node in STATES:
-        axes.plot(
-            [node.x], [node.y], "o", markersize=2 * RADIUS, markerfacecolor="white",
-            markeredgecolor="black", markeredgewidth=style.LINE,
-        )  # fmt: skip
-        axes.text(node.x, node.y, node.name, ha="center", va="center")
 
 
 def _arrow(

@@ -28,12 +28,8 @@ CITED, NOT_YET = TEXTS["cited"], TEXTS["not_yet"]
 WIDTH, INDENT = 100, "  "
 MOST = 10
 """Width of the screen, and the number of claims that it names; the report has all."""
-HEADINGS = {
-    Verdict.CONFIRMED: "confirmed",
-    Verdict.NOT_YET: "not yet",
-    Verdict.NOT_CONFIRMED: "not confirmed",
-    Verdict.UNDECIDED: "undecided",
-}
+HEADINGS = ("confirmed", "not yet", "not confirmed", "undecided")
+"""Of the verdicts, in their order."""
 
 
 def with_verdict(report: Report[Results], verdict: Verdict, variants: bool) -> list[Checked]:
@@ -69,17 +65,10 @@ def to_html(report: Report[Results], figures: Figures, pictures: Path) -> str:
 def to_page(report: Report[Results], figures: Figures) -> str:
     """The page for the documentation, with the main figures that there are."""
     found = {checked.claim.name: checked for checked in report.checked}
-    return render_file(
-        __package__,
-        "page.md",
-        hinges=[
-            (found[name], other)
-            for name, others in hinges(report.checked).items()
-            for other in others
-        ],
-        runs=_runs(report),
-        **_facts(report, figures),
-    )
+    otherwise = hinges(report.checked).items()
+    pairs = [(found[name], other) for name, others in otherwise for other in others]
+    facts = _facts(report, figures)
+    return render_file(__package__, "page.md", hinges=pairs, runs=_runs(report), **facts)
 
 
 def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
@@ -103,15 +92,10 @@ def _facts(report: Report[Results], figures: Figures) -> dict[str, Any]:
 
 def settings_table() -> Table:
     """The problems of the figures: their arms, their users, and a description of the users."""
-    rows = [
-        [
-            name,
-            ", ".join(f"{mean:g}" for mean in problem.means),
-            str(problem.user),
-            TEXTS["users"][name],
-        ]
-        for name, problem in SETTINGS.items()
-    ]
+    rows = []
+    for name, problem in SETTINGS.items():
+        means = ", ".join(f"{mean:g}" for mean in problem.means)
+        rows.append([name, means, str(problem.user), TEXTS["users"][name]])
     return Table(("setting", "items are liked", "user", "who"), rows, left=range(4))
 
 
@@ -132,19 +116,17 @@ def value_table(figure: Figure, results: Results) -> Table:
     if isinstance(panel, Graph):
         return _transitions(panel)
     plot = lines(figure, results)
-    found = [_nearest(plot.lines[0], mark) for mark in panel.marks]
+    points = plot.lines[0].x
+    found = [float(points[np.argmin(np.abs(points - mark))]) for mark in panel.marks]
     rows = [[line.label, *(_cell(line, x) for x in found)] for line in plot.lines]
     if not panel.trials:
         return Table([plot.y, *(f"s = {x:g}" for x in found)], rows)
     for row, line in zip(rows, plot.lines, strict=True):
-        row.append(_runs_of(line))
+        row.append("")
+        if isinstance(line, PolicyLine):
+            short = "" if line.reached else " (short of the precision asked for)"
+            row[-1] = f"{line.runs:,}{short}"
     return Table([plot.y, *(f"K = {x:,.0f}" for x in found), "runs"], rows)
-
-
-def _runs_of(line: Line) -> str:
-    if not isinstance(line, PolicyLine):
-        return ""
-    return f"{line.runs:,}" + ("" if line.reached else " (short of the precision asked for)")
 
 
 def _transitions(graph: Graph) -> Table:
@@ -153,10 +135,6 @@ def _transitions(graph: Graph) -> Table:
     names = ["0", "1", "g"]
     rows = [[f"from {n}", *(f"{p:.4g}" for p in row)] for n, row in zip(names, matrix, strict=True)]
     return Table(["best arm", *(f"to {n}" for n in names)], rows)
-
-
-def _nearest(line: Line, mark: float) -> float:
-    return float(line.x[np.argmin(np.abs(line.x - mark))])
 
 
 def _cell(line: Line, x: float) -> str:
@@ -183,11 +161,9 @@ def digest(report: Report[Results], report_file: Path) -> str:
 def _counts(report: Report[Results]) -> str:
     if not report.checked:
         return ""
-    rows = [
-        [kind, *(str(n) if n else "" for n in count(found).values())]
-        for kind, found in {**report.kinds, "all": report.checked}.items()
-    ]
-    return Table(("claims about", *HEADINGS.values()), rows).text()
+    kinds = {**report.kinds, "all": report.checked}.items()
+    rows = [[kind, *(f"{n or ''}" for n in count(found).values())] for kind, found in kinds]
+    return Table(("claims about", *HEADINGS), rows).text()
 
 
 def _not_confirmed(report: Report[Results]) -> str:
@@ -228,10 +204,5 @@ def _undecided(report: Report[Results]) -> str:
 
 
 def _place(found: Checked) -> str:
-    """Where in the paper: the figure or theorem, if there is one, else the section.
-
-    >>> from sojourn.paper.claims import CLAIMS
-    >>> [_place(Checked(claim, [], Verdict.CONFIRMED)) for claim in CLAIMS[:2]]
-    ['Lemma 1', 'Appendix C.1']
-    """
+    """Where in the paper: the figure or theorem, if there is one, else the section."""
     return found.claim.section.split(", ", 1)[-1]

@@ -23,14 +23,7 @@ PAPER = "paper"
 
 
 def reproduction(names: Sequence[str], trials: Mapping[str, Trial] = TRIALS) -> Study[Results]:
-    """The named figures, with their trials and claims; without names all figures and all claims.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     report = reproduction(["transitions"]).conduct(out=folder)
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['claims.json', 'figures', 'report.html', 'report.md', 'results']
-    """
+    """The named figures, with their trials and claims; without names all figures and all claims."""
     for name in names:
         if name not in FIGURES:
             raise InputError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")
@@ -59,7 +52,13 @@ def _keep(folder: Path, results: Iterable[tuple[Trial, Result]], made: Made) -> 
 
 def _load(folder: Path, trials: Sequence[Trial], made: Made) -> tuple[Results, Made]:
     """The results, and how they were made by their files: kept ones may differ from this call."""
-    found = {trial.name: _labelled(_path(folder, trial.name), trial) for trial in trials}
+    found = {}
+    for trial in trials:
+        path, problem = _path(folder, trial.name), trial.make()
+        if not path.exists():
+            raise InputError(f"{path} does not exist: run without redrawing first")
+        result = Result.load(path, problem=problem, policies=trial.build(problem))
+        found[trial.name] = LabelledResult(result, trial.labels)
     if found:
         results = [labelled.result for labelled in found.values()]
         quick = any(result.precision is None for result in results)
@@ -69,15 +68,6 @@ def _load(folder: Path, trials: Sequence[Trial], made: Made) -> tuple[Results, M
 
 def _path(folder: Path, name: str) -> Path:
     return folder / "results" / f"{name}.csv.gz"
-
-
-def _labelled(path: Path, trial: Trial) -> LabelledResult:
-    if not path.exists():
-        raise InputError(f"{path} does not exist: run without redrawing first")
-    problem = trial.make()
-    return LabelledResult(
-        Result.load(path, problem=problem, policies=trial.build(problem)), trial.labels
-    )
 
 
 def _command(names: Sequence[str], made: Made) -> str:

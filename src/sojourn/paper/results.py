@@ -144,14 +144,7 @@ def of_trials(kind: str, number: int = 1) -> Callable[[Take], Callable[..., Take
 
 
 def of_problem(kind: str) -> Callable[[Take], Callable[..., Taken]]:
-    """Make a measure of a function of one of the paper's problems: it needs no trial.
-
-    >>> @of_problem("means")
-    ... def best_mean(problem, least):
-    ...     yield Measured("best mean", Interval.exact(max(problem.means)), least, above=True)
-    >>> print(*best_mean("A", 0.5).measure({}))
-    A: best mean: 0.9 (exact) (claimed: ≥ 0.5)
-    """
+    """Make a measure of a function of one of the paper's problems: it needs no trial."""
 
     def decorate(function: Take) -> Callable[..., Taken]:
         def named(name: str, *given: Any, **more: Any) -> Taken:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 from .. import validation
 from ..extras import require
 from ..show.plain import to_json
+from ..show.progress import Now, Show
 from ..simulation import Progress
 from ..validation import InputError
 from .trials import QUICK, Trial
@@ -33,44 +34,28 @@ TRUST = 0.1
 """Expected times weigh as much as measured ones when this share of all work is done."""
 
 
-class Overall(NamedTuple):
-    """The work in progress, the share of all work done so far, and the estimated seconds left."""
-
-    work: str
-    share: float
-    left: float
-    compiling: str | None = None  # the policy, if one is being compiled
-
-
 class Meter:
     """Turns the progress of one piece of work into that of everything.
 
     `weights` are the expected seconds of each piece, in order. The time left is estimated from them
     at first, and from the time spent as work proceeds.
-
-    >>> seen = []
-    >>> meter = Meter({"A": 3.0, "drawing": 1.0}, seen.append)
-    >>> meter.show("A", 0.5); meter.show("drawing", 1.0)
-    >>> [(now.work, now.share) for now in seen]
-    [('A', 0.375), ('drawing', 1.0)]
     """
 
-    def __init__(
-        self, weights: Mapping[str, float], progress: Callable[[Overall], None] | None
-    ) -> None:
+    def __init__(self, weights: Mapping[str, float], progress: Show | None) -> None:
         self._weights, self._total = weights, sum(weights.values()) or 1.0
         self._ends = dict(zip(weights, accumulate(weights.values()), strict=True))
         self._progress = progress
         self._start = time.monotonic()
 
     def show(self, work: str, part: float, compiling: str | None = None) -> None:
-        """Report that this part of this piece is done, and every piece before it."""
+        """Report that this part of this piece is done, or the policy that is being compiled."""
         done = self._ends[work] - self._weights[work] * (1.0 - part)
         trust = TRUST * self._total
         pace = (time.monotonic() - self._start + trust) / (done + trust)
         if self._progress is not None:
-            left = pace * (self._total - done)
-            self._progress(Overall(work, done / self._total, left, compiling))
+            detail = f"compiling {compiling}, once per machine" if compiling else ""
+            left = None if compiling else pace * (self._total - done)
+            self._progress(Now(work, done / self._total, detail, left))
 
     def within(self, work: str) -> Callable[[Progress], None]:
 
@@ -120,14 +105,18 @@ class Study(Generic[Findings]):
         redraw: bool = False,
         page: str | Path | None = None,
         workers: int | None = None,
-        progress: Callable[[Overall], None] | None = None,
+        progress: Show | None = None,
     ) -> Report[Findings]:
         """Run all trials, draw the figures, check the claims, and write the report to `out`.
 
         With `redraw` no trial runs: the kept results are drawn and checked again. With a `page` the
         documentation's page is written there too, its pictures in the folder `figures` beside it.
         """
-        self._check_arguments(precision, seed, workers)
+        require("a report", "plot", "matplotlib", "jinja2")
+        validation.one_of("precision", precision, (QUICK, self.precise))
+        validation.whole("seed", seed, 0, 2**63 - 1)
+        if workers is not None:
+            validation.whole("workers", workers, 1)
         folder = _folder("out", Path(out), PICTURES)
         if page is not None:
             _folder("page", Path(page).parent, PICTURES)
@@ -145,13 +134,6 @@ class Study(Generic[Findings]):
         )
         self._write(report, folder, None if page is None else Path(page))
         return report
-
-    def _check_arguments(self, precision: str, seed: int, workers: int | None) -> None:
-        require("a report", "plot", "matplotlib", "jinja2")
-        validation.one_of("precision", precision, (QUICK, self.precise))
-        validation.whole("seed", seed, 0, 2**63 - 1)
-        if workers is not None:
-            validation.whole("workers", workers, 1)
 
     def _draw(self, findings: Findings, folder: Path, meter: Meter) -> None:
         from ..show.curves import write

@@ -51,11 +51,7 @@ class Measured(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Which side of the threshold the interval is on.
-
-        >>> Measured("x", Interval(2.0, 1.0, 3.0), 0.0, above=True).verdict.value
-        'confirmed'
-        """
+        """Which side of the threshold the interval is on."""
         _, low, high = self.interval
         if any(isnan(x) for x in (*self.interval, self.threshold)):
             return Verdict.UNDECIDED
@@ -156,12 +152,7 @@ class Checked(NamedTuple):
 
 
 def check(claim: Claim[Findings], findings: Findings) -> Checked:
-    """Measure a claim on findings.
-
-    >>> from sojourn.paper.claims import CLAIMS
-    >>> check(next(claim for claim in CLAIMS if claim.name == "lemma-1"), {}).verdict.value
-    'confirmed'
-    """
+    """Measure a claim on findings."""
     measured = [found for measure in claim.measures for found in measure.measure(findings)]
     return Checked(claim, measured, overall(measured))
 
@@ -185,11 +176,7 @@ def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
 
 
 def in_words(counts: Mapping[Verdict, int]) -> str:
-    """The number of claims by verdict; "not yet" is mentioned only where claims are asymptotic.
-
-    >>> in_words({Verdict.CONFIRMED: 3, Verdict.NOT_YET: 0, Verdict.NOT_CONFIRMED: 0})
-    '3 confirmed, 0 not confirmed'
-    """
+    """The number of claims by verdict; "not yet" is mentioned only where claims are asymptotic."""
     return ", ".join(f"{n} {v.value}" for v, n in counts.items() if n or v is not Verdict.NOT_YET)
 
 

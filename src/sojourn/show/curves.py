@@ -42,7 +42,8 @@ def draw(plot: Plot, size: style.Size = style.COLUMN) -> Figure:
         figure = Picture(figsize=style.size(letters, size), dpi=style.DPI)
         axes = figure.add_axes(style.frame(letters, size))
         _draw_lines(axes, plot)
-        figure.text(style.TITLE_AT, style.above_axes(size[1]), plot.y, ha="left", va="bottom")
+        above_axes = 1 - (style.TOP - style.NAME_OFFSET / style.POINTS) / size[1]
+        figure.text(style.TITLE_AT, above_axes, plot.y, ha="left", va="bottom")
         axes.tick_params(width=style.THIN, which="both")
         if plot.named_at is None:
             _name_ends(axes, plot.lines)
@@ -76,17 +77,13 @@ def write(figure: Figure, path: Path) -> None:
 
 def _draw_lines(axes: Any, plot: Plot) -> None:
     for line in plot.lines:
-        _draw_line(axes, line)
+        x, (colour, dashes, width) = line.x, line.look
+        axes.plot(x, line.y, linestyle=dashes, color=colour, linewidth=width, label=line.label)
+        if line.low is not None:
+            axes.fill_between(x, line.low, line.high, color=colour, alpha=style.BAND, linewidth=0)
     _set_scales(axes, plot)
     axes.set_xlabel(plot.x)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_line(axes: Any, line: Line) -> None:
-    colour, dashes, width = line.look
-    axes.plot(line.x, line.y, linestyle=dashes, color=colour, linewidth=width, label=line.label)
-    if line.low is not None:
-        axes.fill_between(line.x, line.low, line.high, color=colour, alpha=style.BAND, linewidth=0)
 
 
 def _set_scales(axes: Any, plot: Plot) -> None:
@@ -128,11 +125,7 @@ def _name_at(axes: Any, lines: Sequence[Line], x: float) -> None:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in the same order, as near to the wanted ones as a gap between them allows.
-
-    >>> spread([0.5, 0.5, 0.9], 0.1)
-    [0.45, 0.55, 0.9]
-    """
+    """Places in the same order, as near to the wanted ones as a gap between them allows."""
     groups: list[tuple[float, list[int]]] = []
     for i in sorted(range(len(wanted)), key=lambda i: wanted[i]):
         groups.append((wanted[i], [i]))

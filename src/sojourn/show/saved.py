@@ -48,21 +48,17 @@ def same(one: Any, other: Any) -> bool:
 
 
 def taken_apart(value: Any) -> tuple[Any, Arrays]:
-    """A value as JSON, with a number in place of each array, and the arrays.
-
-    >>> taken_apart({"x": (1, np.zeros(2))})
-    ([{}, [['x', [[], [1, {'array': '0'}]]]]], {'0': array([0., 0.])})
-    """
+    """A value as JSON, with a number in place of each array, and the arrays."""
     arrays: Arrays = {}
     return _outline(value, arrays), arrays
 
 
 def _outline(value: Any, arrays: Arrays) -> Any:
     """Scalars as they are; anything else is a list or a dict that `_together` understands."""
-    if value is None or isinstance(value, str | bool | int | float):
-        return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.generic):
         return value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return {"objects": _outline(tuple(value.tolist()), arrays)}
@@ -71,19 +67,13 @@ def _outline(value: Any, arrays: Arrays) -> Any:
         return {"array": name}
     if isinstance(value, Mapping):
         return [{}, [[_outline(k, arrays), _outline(v, arrays)] for k, v in value.items()]]
-    named = _parts_of(value)
-    if named is not None:
-        parts = {name: _outline(part, arrays) for name, part in named.items()}
+    if is_dataclass(value) or hasattr(value, "_asdict"):
+        names = [f.name for f in fields(value)] if is_dataclass(value) else value._fields
+        parts = {name: _outline(getattr(value, name), arrays) for name in names}
         return {"kind": type(value).__name__, "parts": parts}
     if isinstance(value, tuple | list):
         return [[], [_outline(item, arrays) for item in value]]
     raise TypeError(f"{value!r} cannot be saved")
-
-
-def _parts_of(value: Any) -> dict[str, Any] | None:
-    if is_dataclass(value):
-        return {f.name: getattr(value, f.name) for f in fields(value)}
-    return value._asdict() if hasattr(value, "_asdict") else None
 
 
 def _together(outline: Any, arrays: Arrays, kinds: dict[str, type]) -> Any:

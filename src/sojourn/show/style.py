@@ -37,7 +37,6 @@ SETTINGS = {
 }
 """For Matplotlib."""
 
-
 Size = tuple[float, float]
 """Width and height in inches."""
 
@@ -52,11 +51,6 @@ def frame(letters: int = 0, wanted: Size = COLUMN) -> tuple[float, float, float,
     width, height = size(letters, wanted)
     across, up = width - LEFT - RIGHT - _names(letters), height - TOP - BOTTOM
     return LEFT / width, BOTTOM / height, across / width, up / height
-
-
-def above_axes(height: float) -> float:
-    """The place of the y axis's label, as a share of the height of the figure."""
-    return 1 - (TOP - NAME_OFFSET / POINTS) / height
 
 
 def _names(letters: int) -> float:
@@ -111,11 +105,7 @@ def look(label: str, number: int) -> Look:
 
 
 def looks(labels: Sequence[str]) -> list[Look]:
-    """One for each policy of a plot, unlike the others while colours last.
-
-    >>> [look.colour for look in looks(["UCB Q-learning", "my own", "UCB"])]
-    ['#111111', '#7b3294', '#c44e00']
-    """
+    """One for each policy of a plot, unlike the others while colours last."""
     taken = {LOOKS[label].colour for label in labels if label in LOOKS}
     free = cycle([how for how in RAMP if how.colour not in taken] or RAMP)
     return [LOOKS[label] if label in LOOKS else next(free) for label in labels]

@@ -56,9 +56,7 @@ class Table:
             "</table></div>"
         )
 
-    def __html__(self) -> str:
-        """What templates put in place of the table."""
-        return self.html()
+    __html__ = html  # what templates put in place of the table
 
     @property
     def _left(self) -> Collection[int]:
@@ -147,11 +145,7 @@ def text(parts: Iterable[Part]) -> str:
 
 
 def html(parts: Iterable[Part]) -> str:
-    """The same for a notebook, with everything escaped.
-
-    >>> html(["1 < 2", ""]).removeprefix(STYLE)
-    '<div class="sojourn"><p>1 &lt; 2</p></div>'
-    """
+    """The same for a notebook, with everything escaped."""
     found = (f"<p>{escape(p)}</p>" if isinstance(p, str) else p.html() for p in parts if p)
     return f'{STYLE}<div class="sojourn">{"".join(found)}</div>'
 

@@ -182,11 +182,6 @@ def checkpoint_grid(visits: int, checkpoints: Checkpoints = None) -> NDArray[np.
 
     `checkpoints` is a list of them, or how many to spread evenly on a logarithmic scale, or
     "log:24" or "linear:50". Numbers that coincide after rounding are kept once.
-
-    >>> checkpoint_grid(100, 3).tolist(), checkpoint_grid(100, [50]).tolist()
-    ([1, 10, 100], [50, 100])
-    >>> checkpoint_grid(100, "linear:4").tolist(), checkpoint_grid(100, "log:3").tolist()
-    ([25, 50, 75, 100], [1, 10, 100])
     """
     if checkpoints is None:
         checkpoints = SPACED

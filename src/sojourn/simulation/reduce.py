@@ -224,19 +224,15 @@ def watched(watch: Watch) -> Iterator[Callable[[Progress], None] | None]:
     """The function that reports the progress of a simulation, if any."""
     if callable(watch):
         yield watch
+    elif watch is not None and not isinstance(watch, bool):
+        raise InputError(
+            f"progress = {watch!r} is not allowed: it must be a function, True or False"
+        )
     elif in_notebook() if watch is None else watch:
         with progress() as show:
             yield by_runs(show)
     else:
         yield None
-
-
-def check_watch(watch: Any) -> None:
-    """InputError if progress cannot be reported like this."""
-    if not (watch is None or isinstance(watch, bool) or callable(watch)):
-        raise InputError(
-            f"progress = {watch!r} is not allowed: it must be a function, True or False"
-        )
 
 
 def by_runs(show: Show) -> Callable[[Progress], None]:

@@ -154,14 +154,10 @@ def _problem(head: dict[str, Any], given: Problem | None) -> Problem:
 
 
 def _policy_data(policy: Policy) -> dict[str, Any]:
-    plain = POLICIES.get(type(policy).__name__) is type(policy) and all(
-        isinstance(v, bool | int | float | str) for v in described(policy)[1].values()
-    )
-    return {
-        "name": type(policy).__name__,
-        "parameters": described(policy)[1] if plain else None,
-        "text": repr(policy),
-    }
+    name, parameters = described(policy)
+    plain = all(isinstance(v, bool | int | float | str) for v in parameters.values())
+    known = plain and POLICIES.get(name) is type(policy)
+    return {"name": name, "parameters": parameters if known else None, "text": repr(policy)}
 
 
 def _policies(head: dict[str, Any], given: Sequence[Policy] | None) -> tuple[Policy, ...]:

@@ -19,7 +19,7 @@ from ..validation import InputError
 from .backends import Backend, Cluster, Threads, processors
 from .chunks import Job
 from .precision import MAX_RUNS, Checkpoints, Plan, Precision, checkpoint_grid, chunk_runs
-from .reduce import Progress, Reduction, Stopped, check_watch, watched
+from .reduce import Progress, Reduction, Stopped, watched
 from .result import Result, Stream
 from .store import ChunkStore
 
@@ -110,9 +110,8 @@ def simulate(
     plan = Plan(first_run, chunk_runs(problem, visits, grid.size), limit, wanted)
     players = policies_of(policies, problem.at(1), known={"visits": visits})
     jobs = [Job(problem, policy, seed, grid) for policy in players]
-    check_watch(progress)
-
     with ExitStack() as stack:
+        told = stack.enter_context(watched(progress))
         backend = _backend(workers, client)
         stack.callback(backend.cancel)
         kept = None if store is None else stack.enter_context(ChunkStore(store))
@@ -121,7 +120,6 @@ def simulate(
         if kept is not None:
             for job in jobs:
                 kept.enter(job)
-        told = stack.enter_context(watched(progress))
         reduction = Reduction(plan, jobs, backend, kept, told)
         try:
             with _ctrl_c(lambda: setattr(reduction, "stopping", True)):

@@ -108,10 +108,12 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
 
     def put(self, job: Job, first: int, part: Part) -> None:
         """Keep a chunk: when this returns it is on the disk."""
+        arrays = (part.moments.mean, part.moments.squares, part.regret)
+        data = b"".join(a.astype("<f8").tobytes() for a in arrays)
         with self._clearly():
             self._db.execute(
                 "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?)",
-                (job.key, first, part.moments.runs, _pack(part)),
+                (job.key, first, part.moments.runs, zlib.compress(data, level=1)),
             )
 
     def __exit__(self, *_: object) -> None:
@@ -126,11 +128,6 @@ class ChunkStore(AbstractContextManager["ChunkStore"]):
             raise InputError(f"{self.path}: the store cannot be used ({error})") from None
         except (sqlite3.DatabaseError, zlib.error) as error:
             raise InputError(f"{self.path} is not a store, or it is damaged ({error})") from None
-
-
-def _pack(part: Part) -> bytes:
-    arrays = (part.moments.mean, part.moments.squares, part.regret)
-    return zlib.compress(b"".join(a.astype("<f8").tobytes() for a in arrays), level=1)
 
 
 def _unpack(data: bytes, job: Job, runs: int) -> Part:

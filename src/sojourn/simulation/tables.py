@@ -145,20 +145,18 @@ def policy_data(policy: Policy, label: str) -> dict[str, Any]:
 def result_data(result: "Result") -> dict[str, Any]:
     """The result in plain types, for JSON."""
     names = result.labels
-    found: dict[str, Any] = plain(
-        {
-            "version": result.version,
-            "problem": repr(result.problem),
-            "seed": result.seed,
-            "precision": None if result.precision is None else str(result.precision),
-            "policies": [_policy_results(result, p, name) for p, name in enumerate(names)],
-            "differences": [
-                {"policy": names[p], "versus": names[q], **_difference(result, p, q)}
-                for p, q in combinations(range(len(names)), 2)
-            ],
-        }
-    )
-    return found
+    found = {
+        "version": result.version,
+        "problem": repr(result.problem),
+        "seed": result.seed,
+        "precision": None if result.precision is None else str(result.precision),
+        "policies": [_policy_results(result, p, name) for p, name in enumerate(names)],
+        "differences": [
+            {"policy": names[p], "versus": names[q], **_difference(result, p, q)}
+            for p, q in combinations(range(len(names)), 2)
+        ],
+    }
+    return plain(found)  # type: ignore[no-any-return]
 
 
 def _policy_results(result: "Result", p: int, label: str) -> Mapping[str, Any]:

@@ -35,11 +35,7 @@ def ratio_covariance(
 
 
 def clustered(moves: Array) -> Array:
-    """The covariance of estimates, from how each user moved them: [user, estimate].
-
-    >>> clustered(np.array([[1.0], [-1.0]])).tolist()
-    [[4.0]]
-    """
+    """The covariance of estimates, from how each user moved them: [user, estimate]."""
     users = len(moves)
     return np.asarray(moves.T @ moves * (users / max(users - 1.0, 1.0)))
 

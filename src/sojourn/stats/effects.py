@@ -22,11 +22,7 @@ def contrasts(parameters: NDArray[np.int64], pulls: Array, size: int) -> Array:
 
 
 def holm(scores: Array, level: float = FALSE_ALARMS) -> NDArray[np.bool_]:
-    """Which of these normal scores are not 0, with all of them tested at once (Holm 1979).
-
-    >>> holm(np.array([0.1, -4.0, 2.2])).tolist()
-    [False, True, False]
-    """
+    """Which of these normal scores are not 0, with all of them tested at once (Holm 1979)."""
     found = np.zeros(scores.size, bool)
     for rank, i in enumerate(np.argsort(-np.abs(scores))):
         needed = NormalDist().inv_cdf(1.0 - level / (2.0 * (scores.size - rank)))

@@ -188,11 +188,8 @@ class _Task:
 
     @property
     def bytes(self) -> int:
-        size = self.visits.size
-        layers = (self.count(self.pulls) + self.count(self.pulls - 1)) * ENDS * size * 8
-        if not self.keep:
-            return layers
-        return layers + size * sum(self.count(t) for t in range(self.pulls + 1))
+        counts = [self.count(t) for t in range(self.pulls + 1)]
+        return self.visits.size * (sum(counts[-2:]) * ENDS * 8 + sum(counts) * self.keep)
 
     def solve(self, progress: Callable[[float], None]) -> BayesOptimum:
         ends, size = Ends(self.user, self.visits, self.priors, self.pulls), self.visits.size

@@ -237,7 +237,7 @@ class Plan:
 
         Among arms that are equally good every one is as likely.
         """
-        mu = np.array([validation.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)])
+        mu = np.array(validation.numbers("means", means, 0, 1))
         if mu.size != self.arms:
             raise InputError(f"means = {list(means)} is not allowed: there are {self.arms} arms")
         moves, size = self.visits.moves(), self.visits.size

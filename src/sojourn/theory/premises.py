@@ -11,8 +11,6 @@ from ..problem_files import problem_of
 from ..users import Ema, TwoState
 from . import gaps
 
-SAME_LEAVING, COINS = "leaving is the same after every arm", "rewards are 0 or 1"
-SAME_MEANS = "means are the same in every state"
 POSITIVE = "q > 0 everywhere"
 """The one assumption that no theorem here requires: the proofs use it only to ensure that visits
 end, which `Problem` has checked."""
@@ -54,11 +52,12 @@ def assumptions(problem: Problem | str | Path, n: int = 4) -> tuple[Check, ...]:
     n = validation.whole("n", n, 2)
     if gaps.outside(problem):
         own = [
-            Check(SAME_LEAVING, not problem.by_arm, gaps.BY_ARM if problem.by_arm else "it is"),
-            Check(COINS, not problem.graded, gaps.GRADED if problem.graded else "they are"),
-            Check(
-                SAME_MEANS, not problem.by_state, gaps.BY_STATE if problem.by_state else "they are"
-            ),
+            Check(name, not fails, why if fails else so)
+            for name, fails, why, so in (
+                ("leaving is the same after every arm", problem.by_arm, gaps.BY_ARM, "it is"),
+                ("rewards are 0 or 1", problem.graded, gaps.GRADED, "they are"),
+                ("means are the same in every state", problem.by_state, gaps.BY_STATE, "they are"),
+            )
         ]
     elif two := gaps.two_state(problem):
         after_1 = (("q01", two.q01), ("q11", two.q11))
@@ -126,18 +125,14 @@ def sufficient_condition(problem: Problem | str | Path) -> gaps.Condition:
 
 def _assumption_1(problem: Problem, user: TwoState) -> list[Check]:
     """q(i, j) >= q(i', j') if i + j < i' + j', q(0, 0) > 0, and the best mean below 1."""
-    pairs = [("00", "01"), ("00", "10"), ("00", "11"), ("01", "11"), ("10", "11")]
-    found = []
+    pairs = (("q00", "q01"), ("q00", "q10"), ("q00", "q11"), ("q01", "q11"), ("q10", "q11"))
+    found, best = [], max(problem.means)
     for worse, better in pairs:
-        high, low = getattr(user, f"q{worse}"), getattr(user, f"q{better}")
-        detail = f"q{worse} = {high:g}, q{better} = {low:g}"
-        found.append(Check(f"q{worse} >= q{better}", high >= low, detail))
-    best = max(problem.means)
-    return [
-        *found,
-        Check("q00 > 0", user.q00 > 0.0, f"q00 = {user.q00:g}"),
-        Check("best mean < 1", best < 1.0, f"best mean {best:g}"),
-    ]
+        high, low = getattr(user, worse), getattr(user, better)
+        detail = f"{worse} = {high:g}, {better} = {low:g}"
+        found.append(Check(f"{worse} >= {better}", high >= low, detail))
+    found.append(Check("q00 > 0", user.q00 > 0.0, f"q00 = {user.q00:g}"))
+    return [*found, Check("best mean < 1", best < 1.0, f"best mean {best:g}")]
 
 
 def _assumption_2(user: Ema, n: int) -> list[Check]:

@@ -7,7 +7,7 @@ Slopes differ only in the state s.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, e, exp, log
@@ -110,7 +110,8 @@ def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
         reason = f"does not apply, because {why}"
         every = (*of_user, *COMPARISONS)
         return tuple(Bound(name, theorem, None, reason) for name, theorem, *_ in every)
-    known, own = assumptions(problem, n), list[Bound]()
+    known = assumptions(problem, n)
+    own: Iterable[Bound] = ()
     if gaps.two_state(problem):
         own = _two_state(problem, known)
     elif gaps.moving_average(problem):
@@ -121,7 +122,7 @@ def _bounds(problem: Problem, n: int) -> tuple[Bound, ...]:
     return (*own, *more)
 
 
-def _two_state(problem: Problem, known: Sequence[Check]) -> list[Bound]:
+def _two_state(problem: Problem, known: Sequence[Check]) -> Iterator[Bound]:
     at_0, at_1 = gaps.mistake_costs(problem).values()
     small = gaps.tolerance(problem, [at_0, at_1])
     numbers = f"D(0) = {at_0:.6g}, D(1) = {at_1:.6g}"
@@ -129,30 +130,26 @@ def _two_state(problem: Problem, known: Sequence[Check]) -> list[Bound]:
     opposite = Check("D(0) <= D(1)", at_0 <= at_1 + small, numbers)
     first = gaps.first_step_costs(problem)
     costs = [(0.0, at_0), (1.0, at_1), *first]
-    found = []
     for name, theorem, slope, explored in TWO_STATE:
         condition = opposite if name.endswith("opposite") else normal
         own = [d for s, d in costs if s == explored]
         cost = max(own) if own else min(d for _, d in costs)
         whole = f"{theorem}, carried over" if first else theorem
-        found.append(_bound(name, whole, slope, problem, cost, [*known, condition]))
-    return found
+        yield _bound(name, whole, slope, problem, cost, [*known, condition])
 
 
-def _moving_average(problem: Problem, known: Sequence[Check], n: int) -> list[Bound]:
+def _moving_average(problem: Problem, known: Sequence[Check], n: int) -> Iterator[Bound]:
     bottom = (n - 1) / n
     first = gaps.first_step_costs(problem)
     exploring = max([problem.mistake_cost(bottom), *(d for s, d in first if s >= bottom)])
     least = min([problem.mistake_cost(1.0), *(d for _, d in first)])
     needed = [c for c in known if c.name != POSITIVE]
     any_bins = [c for c in needed if not c.name.startswith("q < 1")]
-    found = []
     for name, theorem, slope in MOVING_AVERAGE:
         lower = name == "lower bound"
         whole = f"{theorem}, carried over" if first and not lower else theorem
         cost, checks = (least, any_bins) if lower else (exploring, needed)
-        found.append(_bound(name, whole, slope, problem, cost, checks))
-    return found
+        yield _bound(name, whole, slope, problem, cost, checks)
 
 
 def _bound(

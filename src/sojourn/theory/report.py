@@ -67,10 +67,8 @@ class Summary(Shown):
             for s, v in self.values.items()
         ]
         states += [[f"first, {s:g}", "", _number(d)] for s, d in self.first_step_costs]
-        visit = [
-            [name, _number(moments.mean), _number(moments.std)]
-            for name, moments in (("reward", self.reward), ("length", self.length))
-        ]
+        both = (("reward", self.reward), ("length", self.length))
+        visit = [[name, _number(each.mean), _number(each.std)] for name, each in both]
         failing = [f"  {c.name}: {c.detail}" for c in self.assumptions if not c.holds]
         slopes = [[b.name, b.theorem, _number(b.slope)] for b in self.bounds if b.slope is not None]
         without: dict[str, list[str]] = {}

@@ -15,7 +15,6 @@ from .base import Space, User
 MOST_STATES = 1000
 """The table of chances has two entries for each pair of states: 16 MB."""
 
-
 MOST_LEVELS = 100
 
 
@@ -54,19 +53,14 @@ class Chain(User):
         n = len(leave)
         if n > MOST_STATES:
             raise InputError(f"leave is not allowed: it has {n} rows, and may have {MOST_STATES}")
-        leave = [
-            tuple(validation.number(f"leave[{s}][{r}]", q, 0, 1) for r, q in enumerate(row))
-            for s, row in enumerate(leave)
-        ]
+        leave = [validation.numbers(f"leave[{s}]", row, 0, 1) for s, row in enumerate(leave)]
         chances = _chances(self.next, n, len(leave[0]))
         seen = np.linspace(0.0, 1.0, n) if n > 1 else np.ones(1)
         if self.seen is not None:
             if not isinstance(self.seen, Sequence) or len(self.seen) != n:
                 given = validation.shown(self.seen)
                 raise InputError(f"seen = {given} is not allowed: give a number per state")
-            seen = np.array(
-                [validation.number(f"seen[{s}]", x, 0, 1) for s, x in enumerate(self.seen)]
-            )
+            seen = np.array(validation.numbers("seen", self.seen, 0, 1))
         sure = chances.max(axis=2) == 1.0
         made = {
             "next": _frozen(self.next),
@@ -78,8 +72,7 @@ class Chain(User):
             "shown": seen,
             "start": n - 1.0 if self.start is None else self.start,
         }
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(made)
         super().__post_init__()
 
     def __repr__(self) -> str:
@@ -143,7 +136,7 @@ def _chances(table: Any, n: int, levels: int) -> Array:
             if not isinstance(entry, Sequence):
                 chances[s, r, validation.whole(where, entry, 0, n - 1)] = 1.0
                 continue
-            found = [validation.number(f"{where}[{t}]", p, 0, 1) for t, p in enumerate(entry)]
+            found = validation.numbers(where, entry, 0, 1)
             if len(found) != n or abs(sum(found) - 1.0) > 1e-9:
                 raise InputError(
                     f"{where} = {validation.shown(entry)} is not allowed: give a state, or {n} "

@@ -62,22 +62,18 @@ class Population(User):
     """The number of states of a class."""
 
     def __post_init__(self) -> None:
-        def put(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
-
-        put("shares", np.asarray(self.shares, np.float64))
-        put("means", np.ascontiguousarray(self.means, np.float64))
-        put("leave", np.ascontiguousarray(self.leave, np.float64))
-        put("layer_of_step", np.ascontiguousarray(self.layer_of_step, np.int64))
-        put("span", 2.0 * self.layer_of_step.size)
-        put("below", np.cumsum(self.shares) / self.shares.sum())
+        shares = np.asarray(self.shares, np.float64)
+        vars(self).update(
+            shares=shares,
+            means=np.ascontiguousarray(self.means, np.float64),
+            leave=np.ascontiguousarray(self.leave, np.float64),
+            layer_of_step=np.ascontiguousarray(self.layer_of_step, np.int64),
+            span=2.0 * self.layer_of_step.size,
+            below=np.cumsum(shares) / shares.sum(),
+        )
         self._check()
-        starts = {float(2 * self.horizon * i + 1): p for i, p in enumerate(self._chances)}
-        put("start", Start(tuple(starts), tuple(starts.values())))
-
-    @property
-    def _chances(self) -> list[float]:
-        return (self.shares / self.shares.sum()).tolist()  # type: ignore[no-any-return]
+        starts = tuple(i * self.span + 1.0 for i in range(shares.size))
+        vars(self).update(start=Start(starts, tuple((shares / shares.sum()).tolist())))
 
     def _check(self) -> None:
         classes, arms = self.means.shape

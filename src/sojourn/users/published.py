@@ -98,8 +98,7 @@ class LogLeave(LeaveCurve):
 
     def __post_init__(self) -> None:
         c6 = validation.number("c6", self.c6, 0, float("inf"), open_ends=True)
-        object.__setattr__(self, "c6", c6)
-        object.__setattr__(self, "log_span", log1p(c6))
+        vars(self).update(c6=c6, log_span=log1p(c6))
 
     @property
     def falls(self) -> bool:

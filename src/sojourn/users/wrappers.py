@@ -131,9 +131,7 @@ class Levels(Wrapper):
                 f"user = {validation.shown(user)} is not allowed: it must be a user model, without "
                 "a wrapper, whose state does not follow graded rewards already"
             )
-        if isinstance(given, str) or not isinstance(given, Sequence):
-            raise InputError(f"thresholds = {validation.shown(given)} is not allowed: give a list")
-        found = tuple(validation.number(f"thresholds[{i}]", x, 0, 1) for i, x in enumerate(given))
+        found = validation.numbers("thresholds", given, 0, 1)
         ascending = all(a < b for a, b in zip((0.0, *found), found, strict=False))
         levels = user.space.outcomes
         if not ascending or len(found) != levels - 1:
@@ -141,8 +139,7 @@ class Levels(Wrapper):
                 f"thresholds = {validation.shown(list(given))} is not allowed: this user has "
                 f"{levels} levels, so give {levels - 1} above 0, in ascending order"
             )
-        object.__setattr__(self, "thresholds", found)
-        object.__setattr__(self, "start", user.start)
+        vars(self).update(thresholds=found, start=user.start)
 
     def __repr__(self) -> str:
         return f"Levels({self.user!r}, thresholds={list(self.thresholds)})"
@@ -238,10 +235,8 @@ class ByArm(Wrapper):
         for arm, user in enumerate(users):
             if fault := _fault(user, first):
                 raise InputError(f"users[{arm}] = {validation.shown(user)} is not allowed: {fault}")
-        made = {"users": tuple(users), "user": first, "start": first.start}
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "leaving", self._leaving())
+        vars(self).update(users=tuple(users), user=first, start=first.start)
+        vars(self).update(leaving=self._leaving())
 
     def _leaving(self) -> LeaveTables | LeaveModels:
         space = self.user.space
@@ -259,15 +254,9 @@ class ByArm(Wrapper):
         >>> round(user.leave_probability(0.0, 0.0, 0), 4), user.leave_probability(0.0, 0.0, 1)
         (0.566, 0.15)
         """
-        if isinstance(added, str) or not isinstance(added, Sequence) or not added:
-            raise InputError(f"odds = {validation.shown(added)} is not allowed: give one per arm")
-        numbers = tuple(
-            validation.number(f"odds[{arm}]", x, -MOST_ODDS, MOST_ODDS)
-            for arm, x in enumerate(added)
-        )
+        numbers = validation.numbers("odds", added, -MOST_ODDS, MOST_ODDS)
         made = cls([_with_odds(user, x) for x in numbers])
-        object.__setattr__(made, "base", user)
-        object.__setattr__(made, "added", numbers)
+        vars(made).update(base=user, added=numbers)
         return made
 
     def __repr__(self) -> str:

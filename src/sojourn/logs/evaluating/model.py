@@ -19,9 +19,6 @@ def hats(points: Floats, knots: Floats) -> Floats:
     """By [point, knot]: what each knot weighs in a function that is linear between knots.
 
     Points beyond the knots count as at the end.
-
-    >>> hats(np.array([0.0, 0.3, 2.0]), np.array([0.0, 0.5, 1.0])).round(2).tolist()
-    [[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]]
     """
     return np.transpose([np.interp(points, knots, own) for own in np.eye(knots.size)])
 
@@ -71,12 +68,7 @@ class LeaveCurves:
 def fit_leaving(
     place: Floats, arm: Ints, left: Flags, arms: int, knots: int | None = KNOTS
 ) -> LeaveCurves:
-    """Least squares for rows at these places: a knot at every place, or at most `knots`.
-
-    >>> place, arm = np.array([0, 0, 1, 1, 1, 1]), np.zeros(6, int)
-    >>> fit_leaving(place, arm, np.array([1, 0, 1, 0, 0, 0]), arms=1).leave.round(12)
-    array([[0.5 , 0.25]])
-    """
+    """Least squares for rows at these places: a knot at every place, or at most `knots`."""
     if not place.size:
         none = np.zeros((1, 1))
         return LeaveCurves(np.zeros(1), np.ones(1), np.ones((arms, 1)), none, none[None], np.inf)

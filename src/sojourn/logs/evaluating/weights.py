@@ -227,11 +227,7 @@ def _follow(weights: Weights) -> tuple[int, Floats]:
 
 
 def worth(user: Ints, weight: Floats) -> float:
-    """How many visits of the policy some weighted visits are worth: (sum w)^2 / sum w^2 over users.
-
-    >>> worth(np.array([0, 1, 1, 2]), np.array([2.0, 1.0, 1.0, 0.0]))
-    2.0
-    """
+    """How many visits of the policy weighted visits are worth: (sum w)^2 / sum w^2 over users."""
     each = np.bincount(user, weight)
     squares = float((each**2).sum())
     return float(each.sum()) ** 2 / squares if squares > 0.0 else 0.0

@@ -147,9 +147,9 @@ def costs_of(d: Array, spread: Array) -> Costs:
     return Costs(d0, d1, ratio, case, sure, times)
 
 
-def bracketed(interval: Interval) -> str:
-    """Four digits of the value and, in brackets, of the ends."""
-    return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+def bracketed(interval: Interval, digits: int = 4) -> str:
+    """The value and, in brackets, the ends."""
+    return f"{interval.value:.{digits}g} [{interval.low:.{digits}g}, {interval.high:.{digits}g}]"
 
 
 def gradient(function: Callable[[Array], Array], at: Array) -> Array:

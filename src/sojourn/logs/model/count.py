@@ -104,11 +104,7 @@ def rewards(table: Any) -> Any:
 
 
 def enough(steps: int) -> int:
-    """The pulls an arm needs to count as one: 0.5 % of the steps, but 100, or 5 % if that is less.
-
-    >>> enough(100), enough(6_000), enough(100_000)
-    (5, 100, 500)
-    """
+    """Pulls an arm needs to count as one: 0.5 % of the steps, but 100, or 5 % if that is less."""
     return max(ceil(0.005 * steps), min(100, ceil(0.05 * steps)))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...show.plain import from_toml
 from ...stats.clusters import ratio_covariance, widening
 from ...stats.intervals import z
 from ...stats.moments import Array
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Found = Iterator[Mapping[str, Any]]
 """For each time that a diagnostic applies, the values of the placeholders in its sentences."""
+
+WORDS = from_toml(__package__, "diagnostics.toml")
 
 CASE, FORECAST = "case", "forecast"
 """The things that a diagnostic may spoil."""
@@ -116,7 +119,6 @@ LIKING = 0.02
 TOGETHER, FEW_VISITS = 0.1, 5.0
 """Two arms are shown together if as many visits have both as this share of what chance would make
 it; nothing is known of pairs of which chance would make fewer visits than that."""
-
 
 SHOWN = 3
 """Arms that are listed."""
@@ -234,28 +236,13 @@ SHARE = 0.01
 BEST = len(CELLS)
 """The ratio that is the mean of the best arm, after the leave probabilities."""
 
-NUMBERS = {
-    "first 0": "the chance to leave at the first step, with reward 0,",
-    "first 1": "the chance to leave at the first step, with reward 1,",
-    "00": "the chance to leave after two rewards of 0",
-    "01": "the chance to leave after a 0 and then a 1",
-    "10": "the chance to leave after a 1 and then a 0",
-    "11": "the chance to leave after two rewards of 1",
-    "costs": "the cost of a mistake after a 0, over that after a 1,",
-}
+NUMBERS = (*CELLS, "costs")
 """Numbers that may rest on few users, in the order of `_numbers`."""
-
-CASES = {
-    "normal": "a mistake costs more after a 0 than after a 1",
-    "opposite": "a mistake costs less after a 0 than after a 1",
-    "undecided": "a mistake may cost more after a 0 or after a 1",
-    "improper": "always the best arm is not best",
-}
 
 
 def few_decide(fit: "Fit") -> Found:
     """The first number, of the ratio of mistake costs and the cells, that rests on a few users."""
-    sample = fit.sample
+    sample, words = fit.sample, WORDS["few users decide"]
     if sample is None or (few := min(FEW, int(SHARE * sample.users))) == 0:
         return
     n, k = _sums(sample, int(np.argmax(fit.means)))
@@ -269,7 +256,7 @@ def few_decide(fit: "Fit") -> Found:
         usual[BEST] = nan
     moves = (k - rates * n) / total @ slopes.T  # how each user moved each number
     for what, interval in {"costs": fit.costs.ratio, **fit.leave}.items():
-        at = list(NUMBERS).index(what)
+        at = NUMBERS.index(what)
         if interval is None or not usual[at] > 0.0:
             continue
         order = np.argsort(moves[:, at])
@@ -285,14 +272,14 @@ def few_decide(fit: "Fit") -> Found:
                 rest = _costs(n[kept], k[kept])
                 others = ""
                 if rest is not None and rest.ratio is not None:
-                    ratio = bracketed(rest.ratio)
-                    others = f"; among the others {CASES[rest.case]} ({ratio} times)"
+                    ratio, case = bracketed(rest.ratio), words["cases"][rest.case]
+                    others = f"; among the others {case} ({ratio} times)"
                 yield {
                     "few": few,
                     "users": sample.users,
                     "names": ", ".join(map(str, names)),
                     "steps": np.isin(sample.user, chosen).mean(),
-                    "what": f"{NUMBERS[what]} is {without:.3g}, not {interval.value:.3g}",
+                    "what": f"{words['numbers'][what]} is {without:.3g}, not {interval.value:.3g}",
                     "rest": others,
                     "spoils": CASE if rest is None or rest.case != fit.costs.case else "",
                 }

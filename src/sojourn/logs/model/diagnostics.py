@@ -4,10 +4,8 @@ A diagnostic is a row of `CHECKS`, which says how it is detected, and a table of
 which has its sentences and what does not stand with it.
 """
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from math import expm1
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +14,11 @@ import numpy as np
 from ...stats.moments import Array
 from .costs import bracketed
 from .design import LAYERS, layers
-from .detection import Found, apart, confounding, few_decide, reverse_causation
+from .detection import WORDS, Found, apart, confounding, few_decide, reverse_causation
 from .totals import CELLS, USER_SUMS, Totals
 
 if TYPE_CHECKING:
     from .fitted import Fit
-
-WORDS = tomllib.loads(files(__package__).joinpath("diagnostics.toml").read_text("utf-8"))
 
 FEW_STEPS, FEW_LEFT, FEW_USERS = 100, 10, 30
 """Cells, and logs, with less than this are called small."""

@@ -163,7 +163,7 @@ class Fit(Shown):
             )
         q = np.divide(gone, steps, out=np.zeros(6), where=steps > 0)
         variance = np.divide(q * (1.0 - q), steps, out=np.zeros(6), where=steps > 0)
-        checked = [validation.number(f"means[{i}]", m, 0, 1) for i, m in enumerate(means)]
+        checked = validation.numbers("means", means, 0, 1)
         if len(checked) < 2:
             raise InputError(f"means = {list(means)!r} is not allowed: give at least two arms")
         arms = tuple(ArmFit(f"arm {i}", 0, 0, Interval.exact(m)) for i, m in enumerate(checked))

@@ -45,8 +45,7 @@ class OwnFirstStep(StaysFirst):
                 f"user = {validation.shown(self.user)}, or none"
             )
         rows = [[shifted(q, x) for q in (self.first0, self.first1)] for x in odds or (0.0,)]
-        object.__setattr__(self, "odds", odds)
-        object.__setattr__(self, "table", np.array(rows))
+        vars(self).update(odds=odds, table=np.array(rows))
 
     def leave_probability(self, state: float, reward: float, arm: int) -> float:
         if state < 0.0:
@@ -72,11 +71,7 @@ class TableLeave(LeaveCurve):
         if any(a >= b for a, b in zip(self.states, self.states[1:], strict=False)):
             raise InputError(f"states = {self.states!r} is not allowed: they must ascend")
         for name in ("states", "q"):
-            values = getattr(self, name)
-            checked = tuple(
-                validation.number(f"{name}[{i}]", v, 0, 1) for i, v in enumerate(values)
-            )
-            object.__setattr__(self, name, checked)
+            object.__setattr__(self, name, validation.numbers(name, getattr(self, name), 0, 1))
 
     def probability(self, state: float) -> float:
         last = len(self.states) - 1

@@ -126,23 +126,18 @@ def _in_seconds(column: Any, unit: float) -> Any:
     if kind.is_string():
         return _in_seconds(try_cast(column, "timestamp('UTC')"), unit)
     if kind.is_timestamp() or kind.is_date():
-        if column._find_backend(use_default=True).name == "pyspark":
-            micros = _micros(column.cast("timestamp('UTC')"))
+        if column._find_backend(use_default=True).name == "pyspark":  # since 1970, not the second
+
+            def unix_micros(stamp: dt.timestamp) -> int:  # type: ignore[empty-body]
+                ...
+
+            micros = ibis.udf.scalar.builtin(unix_micros)(column.cast("timestamp('UTC')"))
             whole, below = (micros / 1_000_000).floor(), micros % 1_000_000
         else:
             stamp = column.cast("timestamp")  # its `epoch_seconds` have nothing below a second
             whole, below = stamp.epoch_seconds(), stamp.microsecond()
         return whole.cast("float64") + below.cast("float64") * 1e-6
     return _finite(column) * unit
-
-
-def _micros(stamp: Any) -> Any:
-    """Microseconds since 1970: what Spark has instead of those since the last second."""
-
-    def unix_micros(stamp: dt.timestamp) -> int:  # type: ignore[empty-body]
-        ...
-
-    return ibis.udf.scalar.builtin(unix_micros)(stamp)
 
 
 def _finite(column: Any) -> Any:

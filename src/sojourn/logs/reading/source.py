@@ -3,7 +3,7 @@
 import glob
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -27,7 +27,6 @@ ENGINES = (
     "_duckdb", "datafusion", "duckdb", "ibis", "polars", "psycopg", "py4j", "pyarrow", "pyspark"
 )  # fmt: skip
 """Packages whose errors are about the log, not about Sojourn."""
-
 
 FORMATS = {
     "csv": (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"),
@@ -57,10 +56,6 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
     `source` is a path, a pattern of paths, a folder, a list of these, a data frame, anything that
     speaks Arrow (a DuckDB relation does), a mapping of arrays, an Ibis table, or an address such as
     ``postgres://...`` with the name of a `table` or an `sql` query.
-
-    >>> with opened({"a": [1, 2]}) as found:
-    ...     found.table.columns, found.embedded
-    (('sojourn_row', 'a'), True)
     """
     ibis = _ibis()
     if isinstance(source, ibis.Table):
@@ -69,37 +64,31 @@ def opened(source: Any, table: str | None = None, sql: str | None = None) -> Ite
             raise InputError("the table is in DataFusion, which is not supported: give its files")
         if engine == "polars":  # which does less, and has its rows in this process already
             source = source.to_pyarrow()
-    if isinstance(source, ibis.Table):
-        with _readable("the table"):
-            yield Opened(source, "the table", embedded=False)
-    elif isinstance(source, str) and "://" in source:
-        if (table is None) == (sql is None):
-            raise InputError("with an address give either table (its name) or sql (a query)")
-        name = table or "the query"
-        with _readable(name, opening=True):
-            engine = ibis.connect(source)
-        try:
+    with ExitStack() as stack:
+        if isinstance(source, ibis.Table):
+            found = Opened(source, "the table", embedded=False)
+        elif isinstance(source, str) and "://" in source:
+            if (table is None) == (sql is None):
+                raise InputError("with an address give either table (its name) or sql (a query)")
+            name = table or "the query"
             with _readable(name, opening=True):
+                engine = ibis.connect(source)
+                stack.callback(engine.disconnect)
                 rows = engine.table(table) if table is not None else _query(engine, str(sql))
-            with _readable(name):
-                yield Opened(rows, name, embedded=False)
-        finally:
-            engine.disconnect()
-    else:
-        with tempfile.TemporaryDirectory(prefix="sojourn") as spill:
+            found = Opened(rows, name, embedded=False)
+        else:
+            spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn"))
             engine = ibis.duckdb.connect(memory_limit=MEMORY, temp_directory=spill)
-            try:
-                if isinstance(source, str | Path | list | tuple):
-                    paths, name = find(source)
-                    with _readable(name):
-                        with _readable(name, opening=True):
-                            rows = _read(engine, paths)
-                        yield Opened(rows, name, embedded=True)
-                else:
-                    with _readable("the frame"):
-                        yield _from_frame(engine, source)
-            finally:
-                engine.disconnect()
+            stack.callback(engine.disconnect)
+            if isinstance(source, str | Path | list | tuple):
+                paths, name = find(source)
+                with _readable(name, opening=True):
+                    found = Opened(_read(engine, paths), name, embedded=True)
+            else:
+                with _readable("the frame"):
+                    found = _from_frame(engine, source)
+        with _readable(found.name):
+            yield found
 
 
 def columns(source: Any, names: list[str]) -> dict[str, NDArray[Any]]:

@@ -132,11 +132,7 @@ class LogSpec:
 
 
 def spec_of(spec: LogSpec | None, given: Mapping[str, Any]) -> LogSpec:
-    """The specification with these fields instead of its own; InputError if a field is not known.
-
-    >>> spec_of(LogSpec(arm="item"), {"gap": 90}).given()
-    {'arm': 'item', 'gap': 90}
-    """
+    """The specification with these fields instead of its own; InputError for one not known."""
     if spec is not None and not isinstance(spec, LogSpec):
         raise InputError(f"spec = {spec!r} is not allowed: it must be a LogSpec")
     names = [f.name for f in fields(LogSpec)]
@@ -185,11 +181,7 @@ def seconds(name: str, value: str | float) -> float:
 
 
 def moment(name: str, value: str | float, unit: float) -> float:
-    """A point of time in seconds, from a number in the log's unit or from an ISO text.
-
-    >>> moment("log_end", "1970-01-01T00:01", 1.0), moment("log_end", 60_000, 1e-3)
-    (60.0, 60.0)
-    """
+    """A point of time in seconds, from a number in the log's unit or from an ISO text."""
     if not isinstance(value, str):
         return validation.number(name, value, float("-inf"), float("inf")) * unit
     try:

@@ -32,8 +32,8 @@ SETTINGS = {
 }
 
 CELL_NAMES = ("first, 0", "first, 1", "0, then 0", "0, then 1", "1, then 0", "1, then 1")
-ENOUGH, NARROW = 30, 5
-"""Steps that a point of the hazard needs; columns of a table that has room beside its picture."""
+ENOUGH = 30
+"""Steps that a point of the hazard needs."""
 MOST_BARS, MOST_ROWS, MOST_ARMS = 60, 20, 12
 """Rows of a table and arms of a drawing; the JSON has all."""
 
@@ -49,11 +49,6 @@ class Picture:
     alt: str
     drawing: Any
     table: Table
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the table needs the whole width of the page."""
-        return len(self.table.headings) > NARROW
 
     @property
     def svg(self) -> str:

@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from ...show.plain import plain
-from ...show.tables import Part, Shown, Table, renderer, text as lines_of
+from ...show.tables import Part, Table
 from ...stats.intervals import Interval
 from ..deciding.advice import WHERE, Advice
 from ..evaluating.evaluate import Evaluation
@@ -17,30 +17,12 @@ from ..model.fit import Alternative
 from ..model.fitted import ArmFit, Fit
 from ..model.totals import CELLS, Totals
 from ..reading.spec import Reading
-from .words import conclusions, context, intervals_are
+from .words import TEXTS, conclusions, context, intervals_are
 
 WIDTH = 100
 
-EXPLAINED = (
-    "leave: how many times as often people leave after it as after the average item, with the same "
-    "rewards (* significantly not 1); visit: rewards of a visit that shows it alone"
-)
-"""The columns of the arms' effects."""
-
 SHOWN = 6
 """Arms in the table; the JSON has all."""
-
-
-def text(found: Shown) -> str:
-    """What `print` shows of a fit, an advice or an evaluation.
-
-    >>> from sojourn.logs import Fit
-    >>> fit = Fit.from_counts(n=[[470, 355], [789, 3488]], k=[[163, 28], [425, 220]],
-    ...                       means=[0.794, 0.178])
-    >>> text(fit) == str(fit)
-    True
-    """
-    return lines_of(renderer(found).parts(found))
 
 
 def fit_parts(fit: Fit) -> list[Part]:
@@ -54,7 +36,7 @@ def fit_parts(fit: Fit) -> list[Part]:
     parts: list[Part] = [*map(paragraph, (heading, *reading_lines(fit.reading)))]
     parts += ["", leave_table(fit), ""]
     if totals is not None:
-        parts += [arms_table(fit, SHOWN), *([paragraph(EXPLAINED)] if fit.effects else []), ""]
+        parts += [arms_table(fit, SHOWN), *[paragraph(TEXTS["explained"])] * bool(fit.effects), ""]
         parts += [paragraph(_moving_average(fit.ema)), ""] if fit.ema is not None else []
     parts += [paragraph(words) for words in conclusions(fit)]
     for found in fit.diagnostics:

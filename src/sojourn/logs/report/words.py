@@ -2,22 +2,14 @@
 
 from math import inf
 
-from ...stats.intervals import Interval
+from ...show.plain import from_toml
 from ..deciding.advice import NOTABLE, Advice
 from ..deciding.outcomes import Baseline
 from ..model.costs import Costs, bracketed
 from ..model.fitted import Fit
 
-CASES = {
-    "normal": "so a mistake is cheaper after a 1: that is when to explore, if at all",
-    "opposite": "so a mistake is cheaper after a 0: that is when to explore, if at all",
-    "undecided": "so the log does not show when a mistake is cheaper",
-    "not inferred": "whether that stands was not inferred",
-    "improper": (
-        "in some state people stay longer after a 0 than a 1 is worth: ask first whether the "
-        "reward measures what people come for"
-    ),
-}
+TEXTS = from_toml(__package__, "words.toml")
+CASES = TEXTS["cases"]
 
 NAMED, SHARES = 3, 4
 """Numbers of arms that are named, and of shares; the table and the JSON have all."""
@@ -104,34 +96,24 @@ def _times(times: float, users: int) -> str:
 
 def intervals_are(advice: Advice) -> str:
     """What the intervals of a forecast contain."""
-    return (
-        f"Intervals contain the gain of a run of {advice.visits:,} visits in 95 of 100 cases. They "
-        "cover what the log leaves open and the luck of learning, but not the luck of single "
-        "visits, which is the same whatever is shown."
-    )
+    return str(TEXTS["intervals"].format(visits=advice.visits))
 
 
 def context(advice: Advice) -> list[str]:
     """What the recommender earned, the arms shown before and after, and what was simulated."""
     found = [_incumbent(advice.incumbent), _shares(advice)]
     if advice.visits < advice.asked:
-        found.append(
-            f"Simulated: the first {advice.visits:,} of {advice.asked:,} visits, in which policies "
-            "learn; later visits gain more over the current recommender."
-        )
+        found.append(TEXTS["simulated"].format(visits=advice.visits, asked=advice.asked))
     return found
 
 
 def _incumbent(incumbent: Baseline) -> str:
     """What the log's recommender earned, and whether the model has it right."""
     if incumbent.reward is None or incumbent.length is None:
-        return (
-            "These totals do not say what was shown: gains are over showing every arm equally "
-            "often, which may not be gains over your current recommender."
-        )
+        return str(TEXTS["unknown_incumbent"])
     words = (
-        f"In the log a visit had {_ranged(incumbent.reward)} rewards in "
-        f"{_ranged(incumbent.length)} steps; the model says "
+        f"In the log a visit had {bracketed(incumbent.reward, 3)} rewards in "
+        f"{bracketed(incumbent.length, 3)} steps; the model says "
         f"{incumbent.model.reward:.4g} in {incumbent.model.length:.4g}"
     )
     if incumbent.censored > NOTABLE:
@@ -160,8 +142,3 @@ def _shares(advice: Advice) -> str:
         top = sorted(shares, key=lambda arm: -shares[arm])[:SHARES]
         parts.append(f"{name}: {', '.join(f'{arm} {shares[arm]:.0%}' for arm in top)}")
     return f"Most shown arms, {'; '.join(parts)}."
-
-
-def _ranged(interval: Interval) -> str:
-    value, low, high = interval
-    return f"{value:.3g} [{low:.3g}, {high:.3g}]"
