@@ -17,13 +17,12 @@ from sojourn.paper import SETTINGS
 from sojourn.paper.trials import Maker, Roster, Trial
 from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
 from sojourn.problem import Problem
-from sojourn.simulation import Result
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments
 from sojourn.users import TwoState
 
 from ...outcomes import Outcome
-from .runs import run_regrets
+from ...runs import Ends, RunsTrial
 
 PAPER, PLAIN, LEARNED, PRICED = (
     policy.label for policy in (KLULCB(), IMED(), LearnedIMED(), PricedIndex())
@@ -69,22 +68,6 @@ def informed(visits: int) -> Roster:
 
 def _exact(problem: Problem, visits: float) -> Policy:
     return ExactIndex.for_problem(problem, visits=visits)
-
-
-class Ends(NamedTuple):
-    """A result, and the regret of every run: by policy, [run, checkpoint]."""
-
-    result: Result
-    regrets: list[NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class RunsTrial(Trial):
-    """A trial that looks at single runs."""
-
-    def run(self, *, quick: bool, **how: Any) -> Any:
-        result = super().run(quick=quick, **how)
-        return Ends(result, run_regrets(result, how["store"]))
 
 
 TO = (1_000, 10_000, 100_000, 1_000_000)
