@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.paper.verdicts import Checked, Verdict, check
+from sojourn.stats.intervals import Interval
 
 from ...outcomes import spread
 from ...study import NOT_RUN, regrets, short, table
@@ -16,6 +17,7 @@ from .trials import (
     CATALOGUES,
     DECIDING,
     INFLATED,
+    KL,
     LEARNED,
     OFF,
     ON,
@@ -74,10 +76,14 @@ def status(found: Checked) -> str:
 def goals(checked: Sequence[Checked]) -> str:
     """A row for each goal."""
     rows = [
-        [c.claim.text, "\n".join(f"{m.what}: {m.interval}" for m in c.measured), status(c)]
+        [c.claim.text, "\n".join(f"{m.what}: {_number(m.interval)}" for m in c.measured), status(c)]
         for c in checked
     ]
     return table(["figure and goal", "measured, 95 % interval", ""], rows, left=range(3))
+
+
+def _number(interval: Interval) -> str:
+    return f"{interval.value:.3g}" if interval.low == interval.high else str(interval)
 
 
 def _tails(o: SinglesOutcome) -> str:
@@ -86,7 +92,7 @@ def _tails(o: SinglesOutcome) -> str:
         single = o.single(label)
         last = ["", ""]
         if single.rare:
-            last = [_thousands(single.rare[-1]), short(single.over[-1])]
+            last = [_thousands(single.rare[-1]), str(single.over[-1])]
         rows.append(
             [label, str(o.regret(label)), short(o.ratio(label, LEARNED)), *last, f"{single.wrong}"]
         )
@@ -97,7 +103,7 @@ def _tails(o: SinglesOutcome) -> str:
     return table(heads, rows)
 
 
-def _thousands(interval: Any) -> str:
+def _thousands(interval: Interval) -> str:
     return f"{interval.value:,.0f} ({interval.low:,.0f} to {interval.high:,.0f})"
 
 
@@ -177,45 +183,61 @@ def _times(outcomes: Sequence[SinglesOutcome]) -> str:
 
 
 DPI, TEXT = 160, 8.0
-RED, GREY, BLUE = "#c00000", "#8a8a8a", "#2b83ba"
-OFFSET = (4.0, 3.0)
+RED, GREY = "#c00000", "#8a8a8a"
+MARKS = {ON: "o", LEARNED: "s", **dict(zip((KL, *OTHERS), "D^vP", strict=True))}
+OFFSET = (-4.0, -3.0)
 
 
 def draw_frontier(findings: Findings) -> "Picture":
-    """Mean regret against the 99.9 % quantile; a line joins the default's inflations."""
+    """Mean regret against the 99.9 % quantile; a line joins the default's, by inflation."""
     from matplotlib.figure import Figure
 
     there = [o for o in findings.of(TAILS, *INFLATED) if o.single(OFF).rare]
-    picture = Figure(figsize=(max(3.2 * len(there), 3.2), 3.0), dpi=DPI, layout="constrained")
-    for ax, o in zip(
-        picture.subplots(1, max(len(there), 1), squeeze=False)[0], there, strict=False
-    ):
-        budgets = {OFF: 0.0, **INFLATED}
-        x, y = _points(o, list(budgets))
-        ax.plot(x, y, "o-", color=RED, markersize=3.5, linewidth=1.2)
-        for b, *at in zip(budgets.values(), x, y, strict=True):
-            _name(ax, f"b = {b:g}", at, RED)
-        for label in (*OTHERS, LEARNED, "KL-UCB", ON):
-            (px,), (py,) = _points(o, [label])
-            colour = BLUE if label in (LEARNED, ON) else GREY
-            ax.plot(px, py, "s", color=colour, markersize=3.5)
-            _name(ax, label.removeprefix("Engagement index, "), [px, py], colour)
-        ax.set_yscale("log")
-        ax.margins(0.18, 0.12)
-        ax.set_title(f"{o.trial.problem}, {o.visits[-1]:,} visits", fontsize=TEXT + 1)
-        ax.set_xlabel("mean regret", fontsize=TEXT)
-        ax.tick_params(labelsize=TEXT, which="both")
-        ax.spines[["top", "right"]].set_visible(False)
+    size = (max(3.2 * len(there), 3.2), 3.2)
+    picture = Figure(figsize=size, dpi=DPI, layout="constrained")
+    every = picture.subplots(1, max(len(there), 1), squeeze=False)[0]
+    for ax, o in zip(every, there, strict=False):
+        _panel(ax, o)
     if there:
-        picture.axes[0].set_ylabel("99.9 % quantile", fontsize=TEXT)
+        every[0].set_ylabel("99.9 % quantile", fontsize=TEXT)
+        lines, names = every[0].get_legend_handles_labels()
+        below = {"loc": "outside lower center", "ncols": len(names)}
+        picture.legend(lines, names, fontsize=TEXT, frameon=False, **below)
     return picture
 
 
-def _points(o: SinglesOutcome, labels: Sequence[str]) -> tuple[list[float], list[float]]:
-    return [o.regret(x).value for x in labels], [o.single(x).rare[-1].value for x in labels]
+def _panel(ax: Any, o: SinglesOutcome) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    budgets = {OFF: 0.0, **INFLATED}
+    _points(ax, o, list(budgets), RED, "o-", f"{OFF}, by inflation")
+    for label, b in budgets.items():
+        at = (o.regret(label).value, o.single(label).rare[-1].value)
+        ax.annotate(
+            f"{b:g}", at, OFFSET, textcoords="offset points", fontsize=TEXT - 2, color=RED,
+            ha="right",
+        )  # fmt: skip
+    for label, marker in MARKS.items():
+        _points(ax, o, [label], RED if label == ON else GREY, marker, label.split(", ")[-1])
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.margins(0.15, 0.1)
+    ax.set_title(f"{o.trial.problem}, {o.visits[-1]:,} visits", fontsize=TEXT + 1)
+    ax.set_xlabel("mean regret", fontsize=TEXT)
+    ax.tick_params(labelsize=TEXT - 1, which="both")
+    ax.spines[["top", "right"]].set_visible(False)
 
 
-def _name(ax: Any, text: str, at: Sequence[float], colour: str) -> None:
-    ax.annotate(
-        text, at, OFFSET, textcoords="offset points", fontsize=TEXT - 2.5, color=colour
+def _points(
+    ax: Any, o: SinglesOutcome, labels: Sequence[str], colour: str, how: str, name: str
+) -> None:
+    """Points, and the intervals of their quantiles."""
+    x, rare = [o.regret(label).value for label in labels], [o.single(y).rare[-1] for y in labels]
+    ax.vlines(x, [r.low for r in rare], [r.high for r in rare], color=colour, alpha=0.3)
+    filled = colour if name != "account on" else "none"
+    ax.plot(
+        x, [r.value for r in rare], how, color=colour, markersize=4.0, linewidth=1.2, label=name,
+        markerfacecolor=filled,
     )  # fmt: skip

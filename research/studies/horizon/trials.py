@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from sojourn import theory
 from sojourn.paper import SETTINGS
 from sojourn.paper.trials import Maker, Roster, Trial
-from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
+from sojourn.policies import (
+    IMED,
+    KLULCB,
+    EngagementIndex,
+    ExactIndex,
+    LearnedIMED,
+    Policy,
+    PricedIndex,
+)
 from sojourn.problem import Problem
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments
@@ -27,6 +35,7 @@ from ...runs import Ends, RunsTrial
 PAPER, PLAIN, LEARNED, PRICED = (
     policy.label for policy in (KLULCB(), IMED(), LearnedIMED(), PricedIndex())
 )
+ENGAGEMENT = EngagementIndex.title
 KNOWING = f"{PRICED}, told the visits"
 EXACT = "Exact index, told the visits"
 TENTH, TENFOLD = "Exact index, told a tenth", "Exact index, told ten times as many"
@@ -50,6 +59,7 @@ def for_the_case(problem: Problem) -> Policy:
 
 ANYTIME: Roster = {
     PAPER: for_the_case, PLAIN: IMED(), LEARNED: LearnedIMED(), PRICED: PricedIndex(),
+    ENGAGEMENT: EngagementIndex.for_problem,
 }  # fmt: skip
 """Policies that need not know how many visits there will be."""
 
