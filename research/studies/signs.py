@@ -30,6 +30,7 @@ FIRST = 20
 RIGHT = {
     group: {name: make for name, make in problems.items() if name not in WRONG.values()}
     for group, problems in PROBLEMS.items()
+    if group not in ("by state", "catalogues")
 }
 
 TRIALS: tuple[Trial, ...] = trials_of(
