@@ -3,6 +3,7 @@
 A study is a module of `research.studies` that has a value `STUDY`.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -34,6 +35,10 @@ def research_command(
     out: Annotated[
         Path | None, option("The folder for results, pictures and report (NAME).", metavar="DIR")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        option("Only this group of trials, or several; --redraw then has all.", metavar="GROUP"),
+    ] = None,
     *,
     options: StudyOptions,
 ) -> None:
@@ -44,6 +49,11 @@ def research_command(
     """
     one_of("name", name, STUDIES)
     found = import_module(f"{studies.__name__}.{name.replace('-', '_')}").STUDY
+    if only:
+        groups = list(dict.fromkeys(trial.group for trial in found.trials))
+        for group in only:
+            one_of("only", group, groups)
+        found = replace(found, trials=[t for t in found.trials if t.group in only])
     report = (out or Path(name)) / REPORT
     conduct(found, report, options, precision=precision_of(quick, precision, FULL))
 

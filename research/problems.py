@@ -12,6 +12,7 @@ from sojourn.simulation import Result
 from sojourn.users import TwoState
 
 from .crowds import Tastes, kinds, steps
+from .worlds import CROSSING, SAME_ORDER, by_state, catalogue
 
 Q = tuple[float, float, float, float]
 """q00, q01, q10, q11."""
@@ -171,12 +172,28 @@ def _two_state(means: tuple[float, ...], q: Q) -> Problem:
     return Problem(means, TwoState(*q))
 
 
+BY_STATE: Mapping[str, Callable[[], Problem]] = {
+    f"{name}, {case} case": partial(by_state, means, q)
+    for name, means in (("same order", SAME_ORDER), ("another arm is best", CROSSING))
+    for case, q in (("normal", NORMAL_Q), ("opposite", OPPOSITE_Q))
+}
+"""Rewards depend on the state, and the arms have the same order in both, or not."""
+
+CATALOGUES: Mapping[str, Callable[[], Problem]] = {
+    f"{arms} arms, Beta({one}, {other})": partial(catalogue, arms, one, other, 0)
+    for arms in (50, 500)
+    for one, other in ((2, 5), (1, 20), (8, 2))
+}
+
+
 PROBLEMS: dict[str, Mapping[str, Callable[[], Problem]]] = {
     "paper": {name: partial(SETTINGS.__getitem__, name) for name in PAPER},
     "opposite": {name: partial(_two_state, *row) for name, row in OPPOSITE.items()},
     "near-neutral": {name: partial(_two_state, *row) for name, row in NEUTRAL.items()},
     "logs": {name: partial(fitted, *row) for name, row in LOGS.items()},
     "violations": VIOLATIONS,
+    "by state": BY_STATE,
+    "catalogues": CATALOGUES,
     "random": {f"random {i}": partial(drawn, random_problems, i) for i in range(DRAWS)},
 }
 """Groups, and in each the problems by name, made when asked for."""

@@ -79,11 +79,19 @@ class Store:
 
     row: Callable[[Trial, Any], dict[str, Any]]
     found: Callable[[Sequence[Trial], Sequence[Mapping[str, Any]], Path], Any]
+    name: str = "trial"
+    """What a row calls the name of its trial."""
 
     def keep(self, folder: Path, results: Iterable[tuple[Trial, Any]], made: Made) -> None:
-        rows = [self.row(trial, result) for trial, result in results]
-        data = {"seed": made.seed, "quick": made.quick, "outcomes": rows}
-        (folder / OUTCOMES).write_text(json.dumps(data) + "\n", encoding="utf-8")
+        """Save rows; those of other trials stay, if they were made with the same settings."""
+        rows = {trial.name: self.row(trial, result) for trial, result in results}
+        how, path = {"seed": made.seed, "quick": made.quick}, folder / OUTCOMES
+        if path.exists():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            if before.items() >= how.items():
+                rows = {row[self.name]: row for row in before["outcomes"]} | rows
+        data = {**how, "outcomes": [*rows.values()]}
+        path.write_text(json.dumps(data) + "\n", encoding="utf-8")
 
     def load(self, folder: Path, trials: Sequence[Trial], made: Made) -> tuple[Any, Made]:
         path = folder / OUTCOMES
@@ -100,10 +108,8 @@ def regrets_as(kind: type[Outcome]) -> Store:
     def found(
         trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]], path: Path
     ) -> Outcomes[Any]:
-        named = {trial.name: trial for trial in trials}
-        outcomes = [
-            kind.from_dict(named[row["trial"]], row) for row in rows if row["trial"] in named
-        ]
+        named = {row["trial"]: row for row in rows}
+        outcomes = [kind.from_dict(t, named[t.name]) for t in trials if t.name in named]
         if any(outcome.labels != outcome.trial.labels for outcome in outcomes):
             raise InputError(f"{path} has other policies than this version: run without redrawing")
         return Outcomes(outcomes)

@@ -9,7 +9,16 @@ import numpy as np
 
 from sojourn.paper.trials import Roster, Trial, by_label
 from sojourn.paper.verdicts import Measure, Measured
-from sojourn.policies import IMED, KLUCB, LearnedIMED, QLearning, Uniform, VisitIMED, VisitThompson
+from sojourn.policies import (
+    IMED,
+    KLUCB,
+    EngagementIndex,
+    LearnedIMED,
+    QLearning,
+    Uniform,
+    VisitIMED,
+    VisitThompson,
+)
 from sojourn.problem import Problem
 from sojourn.problem_files import SETTINGS
 from sojourn.stats.intervals import Interval, share
@@ -91,11 +100,14 @@ def _ten_arms() -> Problem:
 
 
 ROSTER = by_label(
-    Uniform(), KLUCB(), IMED(), LearnedIMED(), QLearning(), VisitThompson(), VisitIMED()
-)
+    Uniform(), KLUCB(), IMED(), LearnedIMED(), QLearning(), VisitThompson(), VisitIMED(),
+    EngagementIndex(),
+)  # fmt: skip
 IMPROPER: Roster = {
     **ROSTER,
-    **by_label(VisitThompson(follow_improper=True), VisitIMED(follow_improper=True)),
+    **by_label(
+        *(policy(follow_improper=True) for policy in (VisitThompson, VisitIMED, EngagementIndex))
+    ),
 }
 """Where the best arm is not optimal: with those that follow the sign of D, too."""
 

@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from sojourn.paper.trials import Trial, by_label
-from sojourn.policies import KLULCB, Discounted, LearnedIMED, Restarting, VisitIMED, Windowed
+from sojourn.policies import (
+    KLULCB,
+    Discounted,
+    EngagementIndex,
+    LearnedIMED,
+    Restarting,
+    VisitIMED,
+    Windowed,
+)
 from sojourn.problem import Problem
 from sojourn.problem_files import SETTINGS
 
@@ -40,7 +48,7 @@ EXPLORING = Restarting(LearnedIMED(), explore=0.01)
 FADING, WINDOW = Discounted(LearnedIMED(), half_life=2_000), Windowed(LearnedIMED(), window=4_000)
 
 EVERYONE = by_label(
-    PLAIN, KLULCB(), VisitIMED(),
+    PLAIN, KLULCB(), VisitIMED(), EngagementIndex(),
     DETECTOR, Restarting(LearnedIMED(), local=True), EXPLORING, Restarting(KLULCB()),
     FADING, WINDOW,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sojourn.paper.trials import Trial, by_label
 from sojourn.paper.verdicts import Measure, Measured
-from sojourn.policies import KLUCB, LearnedIMED, VisitIMED
+from sojourn.policies import KLUCB, EngagementIndex, LearnedIMED, VisitIMED
 from sojourn.stats.intervals import Interval
 
 from ..outcomes import Outcomes, PathOutcome, spread
@@ -30,12 +30,16 @@ FIRST = 20
 RIGHT = {
     group: {name: make for name, make in problems.items() if name not in WRONG.values()}
     for group, problems in PROBLEMS.items()
+    if group not in ("by state", "catalogues")
 }
 
 TRIALS: tuple[Trial, ...] = trials_of(
     Group(
         IMPROPER, {name: PROBLEMS["violations"][theirs] for name, theirs in WRONG.items()},
-        by_label(KLUCB(), AS_USUAL, FOLLOWING, VisitIMED(follow_improper=True)),
+        by_label(
+            KLUCB(), AS_USUAL, FOLLOWING, VisitIMED(follow_improper=True),
+            EngagementIndex(follow_improper=True),
+        ),
         (500, 5_000), (16, 1_024), nanoseconds=150.0,
     ),
     *(

@@ -12,9 +12,9 @@ from kept_outcomes import save
 
 import sojourn as sj
 from research.outcomes import Outcomes
+from research.runs import RunsTrial, run_regrets
 from research.studies.horizon import STUDY
 from research.studies.horizon.claims import CLAIMS
-from research.studies.horizon.runs import run_regrets
 from research.studies.horizon.trials import (
     EXACT,
     GROWTH,
@@ -28,7 +28,6 @@ from research.studies.horizon.trials import (
     TRIALS,
     HorizonOutcome,
     Path,
-    RunsTrial,
     informed,
 )
 from sojourn.paper.trials import Trial

@@ -7,7 +7,7 @@ from sojourn.stats.intervals import Interval
 
 from ...outcomes import Outcomes, spread
 from .outcomes import POLICIES, BeyondOutcome, comparable, worst
-from .trials import BASELINE, BOUND, LEARNED, OURS, PRICED
+from .trials import BASELINE, BOUND, ENGAGEMENT, LEARNED, OURS, PRICED
 
 Findings = Outcomes[BeyondOutcome]
 
@@ -22,8 +22,8 @@ class Side(NamedTuple):
     holds: Callable[[BeyondOutcome], bool]
 
 
-NORMAL = Side("normal", lambda o: o.facts["cost_ratio"] > 1.0)
-OPPOSITE = Side("opposite", lambda o: o.facts["cost_ratio"] < 1.0)
+NORMAL = Side("normal", lambda o: o.facts.get("cost_ratio", 1.0) > 1.0)
+OPPOSITE = Side("opposite", lambda o: o.facts.get("cost_ratio", 1.0) < 1.0)
 
 
 def change(ratio: Interval) -> str:
@@ -45,13 +45,15 @@ def conclude(findings: Findings) -> list[str]:
     made = [
         part(findings)
         for part in (
-            _priced,
+            _indices,
             _explorer,
             _told,
             _rare,
             _learned,
             _worst,
             _fitted,
+            _by_state,
+            _catalogues,
             _outside,
             _improper,
         )
@@ -59,21 +61,25 @@ def conclude(findings: Findings) -> list[str]:
     return [text for text in made if text]
 
 
-def _priced(findings: Findings) -> str:
-    there = findings.of("random", PRICED, LEARNED, BASELINE)
+def _indices(findings: Findings) -> str:
+    return "\n\n".join(text for text in (_index(findings, x) for x in (ENGAGEMENT, PRICED)) if text)
+
+
+def _index(findings: Findings, label: str) -> str:
+    there = findings.of("random", label, LEARNED, BASELINE)
     if len(there) < 2:
         return ""
-    gain, all_in = spread(there, PRICED, LEARNED), spread(there, PRICED, BASELINE)
-    played = [o for o in comparable(findings) if PRICED in o]
-    ratios = [(o.ratio(PRICED, LEARNED), o.trial.problem) for o in played]
+    gain, all_in = spread(there, label, LEARNED), spread(there, label, BASELINE)
+    played = [o for o in comparable(findings) if label in o]
+    ratios = [(o.ratio(label, LEARNED), o.trial.problem) for o in played]
     more = sum(r.low > 1.0 for r, _ in ratios)
     harm, where = max(ratios, key=lambda r: r[0].low)
     return (
-        f"**An index from prices, told nothing.** {PRICED} has {change(gain.typical)} regret than "
+        f"**{label}, told nothing,** has {change(gain.typical)} regret than "
         f"{LEARNED} over {gain.problems} problems drawn at random (less on {gain.better}, more on "
         f"{gain.worse}), and {change(all_in.typical)} than {BASELINE}. Of all {len(played)} "
-        f"problems it has significantly more than {LEARNED} on {more}; the worst is {where}, "
-        f"{harm} times."
+        f"problems it has significantly more than {LEARNED} on {more}; the worst beyond noise is "
+        f"{where}, {harm} times."
     )
 
 
@@ -197,12 +203,30 @@ def _fitted(findings: Findings) -> str:
     )
 
 
-def _outside(findings: Findings) -> str:
-    there = [
-        o
-        for o in findings.of("violations", BOUND, LEARNED, BASELINE)
-        if o.facts["cost_ratio"] > 0.0
+def _by_state(findings: Findings) -> str:
+    return _multiples(findings, "by state", "Where rewards depend on the state", BASELINE, LEARNED)
+
+
+def _catalogues(findings: Findings) -> str:
+    return _multiples(findings, "catalogues", "In catalogues of 50 and 500 arms", "IMED")
+
+
+def _multiples(findings: Findings, group: str, where: str, *others: str) -> str:
+    there = findings.of(group, ENGAGEMENT, *others)
+    if not there:
+        return ""
+    parts = [
+        f"{o.trial.problem}: {' and '.join(str(o.ratio(ENGAGEMENT, x)) for x in others)}"
+        for o in there
     ]
+    return (
+        f"**{where}** {ENGAGEMENT} has these multiples of the regret of {' and of '.join(others)}. "
+        f"{'; '.join(parts)}."
+    )
+
+
+def _outside(findings: Findings) -> str:
+    there = [o for o in findings.of("violations", BOUND, LEARNED, BASELINE) if o.is_proper]
     if not there:
         return ""
     parts = [
@@ -216,7 +240,7 @@ def _outside(findings: Findings) -> str:
 
 
 def _improper(findings: Findings) -> str:
-    there = [o for o in findings.of("violations", *POLICIES) if o.facts["cost_ratio"] < 0.0]
+    there = [o for o in findings.of("violations", *POLICIES) if not o.is_proper]
     if not there:
         return ""
     parts = []

@@ -37,6 +37,8 @@ class Mark(NamedTuple):
 
 GROUPS: Mapping[str, Mark] = {
     "random": Mark("#9a9a9a", "o", 2.2, "drawn at random", 0.25),
+    "by state": Mark("#e7298a", "P", 4.5, "rewards by state"),
+    "catalogues": Mark("#a6761d", "X", 4.5, "catalogues"),
     "violations": Mark("#7b3294", "D", 4.0, "outside the model"),
     "near-neutral": Mark("#1a9850", "v", 4.5, "nearly neutral"),
     "logs": Mark("#d95f02", "^", 5.0, "fitted to logs"),
@@ -77,7 +79,7 @@ def _legend(picture: "Picture", ax: Any) -> None:
 
 
 def _points(ax: Any, outcomes: Sequence[BeyondOutcome], one: str, other: str, how: Mark) -> None:
-    proper = [o for o in outcomes if o.facts["cost_ratio"] > 0.0]
+    proper = [o for o in outcomes if o.facts.get("cost_ratio", 0.0) > 0.0]
     if not proper:
         return
     x = np.clip([o.facts["cost_ratio"] for o in proper], *X_RANGE)

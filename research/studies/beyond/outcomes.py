@@ -18,9 +18,14 @@ class BeyondOutcome(Outcome):
 
     @staticmethod
     def facts_of(problem: Problem) -> dict[str, float]:
-        """With `cost_ratio`, which tells the cases apart."""
-        ratio, length = cost_ratio(problem), problem.length.mean
-        return {"cost_ratio": ratio, "arms": float(problem.arms), "length": length}
+        """With `cost_ratio`, which tells the cases apart where rewards do not."""
+        facts = {"arms": float(problem.arms), "length": problem.length.mean}
+        return facts if problem.by_state else {"cost_ratio": cost_ratio(problem), **facts}
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether a mistake costs something in every state (D > 0)."""
+        return self.facts.get("cost_ratio", 1.0) > 0.0
 
     @property
     def best_of_paper(self) -> str:
@@ -55,5 +60,5 @@ def comparable(findings: Outcomes[BeyondOutcome]) -> list[BeyondOutcome]:
 
     There regret grows with every visit under any policy, so that ratios say little.
     """
-    played = [o for o in findings.with_roster("main") if o.facts["cost_ratio"] > 0.0]
+    played = [o for o in findings.with_roster("main") if o.is_proper]
     return played + findings.with_roster("ema")

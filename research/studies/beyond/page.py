@@ -10,7 +10,7 @@ from ...problems import DRAWS
 from ...study import NOT_RUN, short, table
 from .conclusions import conclude
 from .outcomes import POLICIES, BeyondOutcome, comparable, worst
-from .trials import BASELINE, HEADLINE, LEARNED, PRICED
+from .trials import BASELINE, ENGAGEMENT, HEADLINE, LEARNED, PRICED
 
 Findings = Outcomes[BeyondOutcome]
 
@@ -20,6 +20,8 @@ GROUPS = {
     "near-neutral": "Small effects: nearly neutral",
     "logs": "Fitted to real logs",
     "violations": "Outside the model",
+    "by state": "Rewards depend on the state",
+    "catalogues": "Catalogues",
 }
 
 
@@ -50,12 +52,13 @@ def _headline(outcomes: list[BeyondOutcome]) -> str:
     exact = tuple(HEADLINE)[-1]
     rows = [
         [f"{o.trial.problem}", f"{o.regret(best)} ({best})",
-         *(str(o.regret(label)) for label in (LEARNED, PRICED, exact))]
+         *(str(o.regret(label)) for label in (LEARNED, PRICED, ENGAGEMENT, exact))]
         for o in outcomes
         for best in [o.best_of_paper]
     ]  # fmt: skip
     heads = (
         "problem", "the paper's best", f"{LEARNED}, told nothing", f"{PRICED}, told nothing",
+        f"{ENGAGEMENT}, told nothing",
         f"{exact}, told all but the means",
     )  # fmt: skip
     return table(heads, rows)
@@ -111,7 +114,7 @@ def _group(findings: Findings, group: str) -> str:
 def _problems(outcomes: list[BeyondOutcome]) -> str:
     """A column for each problem: facts, regret of the baseline, ratios to it and to the best."""
     rows = [
-        ["D(0) / D(1)", *(f"{o.facts['cost_ratio']:.3g}" for o in outcomes)],
+        ["D(0) / D(1)", *(_cost_ratio(o) for o in outcomes)],
         ["arms", *(f"{o.facts['arms']:.0f}" for o in outcomes)],
         ["steps per visit", *(f"{o.facts['length']:.1f}" for o in outcomes)],
         ["visits; runs", *(f"{o.trial.visits:,}; {o.runs:,}" for o in outcomes)],
@@ -125,6 +128,11 @@ def _problems(outcomes: list[BeyondOutcome]) -> str:
         for label in labels
     ]
     return table([f"regret / {BASELINE}'s", *(o.trial.problem for o in outcomes)], rows)
+
+
+def _cost_ratio(outcome: BeyondOutcome) -> str:
+    ratio = outcome.facts.get("cost_ratio")
+    return "by state" if ratio is None else f"{ratio:.3g}"
 
 
 def _ratios(outcomes: list[BeyondOutcome], base: str) -> str:

@@ -10,6 +10,7 @@ from sojourn.policies import (
     KLULCB,
     UCB,
     ULCB,
+    EngagementIndex,
     ExactIndex,
     GatedIMED,
     GatedThompson,
@@ -46,11 +47,24 @@ BOUND_THOMPSON = LearnedThompson(floor=-1)
 PAPER = by_label(UCB(), ULCB(), ULCB().opposite(), *GATED_KL)
 """What the paper compares on users with two states; with a moving average it is `GENERAL`."""
 
-BEYOND = by_label(
-    IMED(), *GATED_IMED, LearnedUCB(), LearnedKLUCB(), LearnedIMED(floor=-1), LearnedIMED(),
-    PricedIndex(),
-)  # fmt: skip
-PUBLISHED = by_label(KLUCB(), LearnedAdaUCB(), KLUCBSwitch(), LearnedIMED(), PricedIndex())
+ENGAGEMENT = EngagementIndex.title
+DEFAULT: Roster = {ENGAGEMENT: EngagementIndex.for_problem}
+
+BEYOND: Roster = {
+    **by_label(
+        IMED(),
+        *GATED_IMED,
+        LearnedUCB(),
+        LearnedKLUCB(),
+        LearnedIMED(floor=-1),
+        LearnedIMED(),
+        PricedIndex(),
+    ),
+    **DEFAULT,
+}
+PUBLISHED: Roster = {
+    **by_label(KLUCB(), LearnedAdaUCB(), KLUCBSwitch(), LearnedIMED(), PricedIndex()), **DEFAULT,
+}  # fmt: skip
 """Beside them, policies of other papers that need not be told the case."""
 SAMPLING = by_label(*GATED_KL, Thompson(), *GATED_THOMPSON, BOUND_THOMPSON)
 CAUTION = by_label(KLULCB(), KLULCB(c0=0), GatedIMED(), GatedIMED(c0=0))
@@ -65,7 +79,9 @@ def exact_index(problem: Problem) -> ExactIndex:
     return ExactIndex(problem.user, visits=VISITS)
 
 
-HEADLINE: Roster = {**by_label(*GATED_KL, LearnedIMED(), PricedIndex()), "Exact index": exact_index}
+HEADLINE: Roster = {
+    **by_label(*GATED_KL, LearnedIMED(), PricedIndex()), **DEFAULT, "Exact index": exact_index,
+}  # fmt: skip
 """The paper's best, ours, and what can be had if all but the means is known."""
 
 CONFIDENCE: Roster = {
@@ -156,6 +172,8 @@ AMOUNTS: Mapping[str, tuple[int, int, int]] = {
     "near-neutral": (VISITS, 1024, 32),
     "logs": (VISITS, 512, 16),
     "violations": (5_000, 512, 16),
+    "by state": (5_000, 256, 16),
+    "catalogues": (2_000, 16, 2),
 }
 """Visits and runs, full and quick, of the other groups."""
 

@@ -8,6 +8,7 @@ from sojourn.stats.intervals import Z95
 from ...outcomes import Outcomes
 from ...study import NOT_RUN, short, table
 from .trials import (
+    ENGAGEMENT,
     EXACT,
     GROWTH,
     INFORMED,
@@ -100,7 +101,13 @@ def _told(outcomes: list[HorizonOutcome]) -> str:
 
 
 DPI, TEXT, WIDTH = 160, 8.0, 2.3
-COLOURS = {PAPER: "#8a8a8a", PLAIN: "#1f77b4", LEARNED: "#2b7a3d", PRICED: "#c00000"}
+COLOURS = {
+    PAPER: "#8a8a8a",
+    PLAIN: "#1f77b4",
+    LEARNED: "#2b7a3d",
+    PRICED: "#c00000",
+    ENGAGEMENT: "#7b3294",
+}
 BOUND = "#444444"
 
 

@@ -15,19 +15,27 @@ from numpy.typing import NDArray
 from sojourn import theory
 from sojourn.paper import SETTINGS
 from sojourn.paper.trials import Maker, Roster, Trial
-from sojourn.policies import IMED, KLULCB, ExactIndex, LearnedIMED, Policy, PricedIndex
+from sojourn.policies import (
+    IMED,
+    KLULCB,
+    EngagementIndex,
+    ExactIndex,
+    LearnedIMED,
+    Policy,
+    PricedIndex,
+)
 from sojourn.problem import Problem
-from sojourn.simulation import Result
 from sojourn.stats.intervals import Interval
 from sojourn.stats.moments import Array, Moments
 from sojourn.users import TwoState
 
 from ...outcomes import Outcome
-from .runs import run_regrets
+from ...runs import Ends, RunsTrial
 
 PAPER, PLAIN, LEARNED, PRICED = (
     policy.label for policy in (KLULCB(), IMED(), LearnedIMED(), PricedIndex())
 )
+ENGAGEMENT = EngagementIndex.title
 KNOWING = f"{PRICED}, told the visits"
 EXACT = "Exact index, told the visits"
 TENTH, TENFOLD = "Exact index, told a tenth", "Exact index, told ten times as many"
@@ -51,6 +59,7 @@ def for_the_case(problem: Problem) -> Policy:
 
 ANYTIME: Roster = {
     PAPER: for_the_case, PLAIN: IMED(), LEARNED: LearnedIMED(), PRICED: PricedIndex(),
+    ENGAGEMENT: EngagementIndex.for_problem,
 }  # fmt: skip
 """Policies that need not know how many visits there will be."""
 
@@ -69,22 +78,6 @@ def informed(visits: int) -> Roster:
 
 def _exact(problem: Problem, visits: float) -> Policy:
     return ExactIndex.for_problem(problem, visits=visits)
-
-
-class Ends(NamedTuple):
-    """A result, and the regret of every run: by policy, [run, checkpoint]."""
-
-    result: Result
-    regrets: list[NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class RunsTrial(Trial):
-    """A trial that looks at single runs."""
-
-    def run(self, *, quick: bool, **how: Any) -> Any:
-        result = super().run(quick=quick, **how)
-        return Ends(result, run_regrets(result, how["store"]))
 
 
 TO = (1_000, 10_000, 100_000, 1_000_000)

@@ -22,5 +22,5 @@ def _found(trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]], path: Pat
 
 STUDY = study(
     "limit", TRIALS, CLAIMS, tables,
-    {"limit-story": draw_headline, "limit": draw_limit}, Store(_row, _found),
+    {"limit-story": draw_headline, "limit": draw_limit}, Store(_row, _found, "case"),
 )  # fmt: skip

@@ -1,15 +1,34 @@
 """Single runs of a simulation, from the store that it was given."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sojourn.paper.trials import Trial
 from sojourn.simulation import Result, Stream
 from sojourn.simulation.chunks import Job
 from sojourn.simulation.precision import Plan, chunk_runs
 from sojourn.simulation.store import ChunkStore
 from sojourn.stats.moments import Array
 from sojourn.validation import InputError
+
+
+class Ends(NamedTuple):
+    """A result, and the regret of every run: by policy, [run, checkpoint]."""
+
+    result: Result
+    regrets: list[Array]
+
+
+@dataclass(frozen=True)
+class RunsTrial(Trial):
+    """A trial that looks at single runs."""
+
+    def run(self, *, quick: bool, **how: Any) -> Any:
+        result = super().run(quick=quick, **how)
+        return Ends(result, run_regrets(result, how["store"]))
 
 
 def run_regrets(result: Result, store: str | Path) -> list[Array]:
