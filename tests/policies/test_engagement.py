@@ -191,6 +191,22 @@ def test_among_some_arms_it_is_as_if_there_were_no_others() -> None:
     assert policy.probabilities(some, 1.0).max() == 1.0
 
 
+def test_among_some_arms_visits_are_valued_as_if_there_were_no_others() -> None:
+    """The arm left out holds people: visits without it are worth less than half as much."""
+    user, means, odds = sj.TwoState(0.15, 0.08, 0.12, 0.06), [0.7, 0.65, 0.5], [-2.0, 0.0, 0.0]
+    policy = EngagementIndex(bins=2)
+    memory = told(policy, 3, at_random(sj.Problem(means, sj.ByArm.odds(user, odds)), 20_000, 11))
+    assert memory.strength[ALIKE] > memory.strength[DIFFERENT]
+    rest = {n: getattr(memory, n)[1:] for n in (*SUMS[:2], *SUMS[4:])}
+    rest |= {n: getattr(memory, n)[1:].copy() for n in ("terms", "effect", "interaction")}
+    some, alone = memory._replace(**rest), sj.Problem(means[1:], user)
+    before = policy.greedy_values(some, 1.0)
+    policy.among(some)
+    exact = [alone.value() - gap for gap in alone.gaps()[1]]
+    assert policy.greedy_values(some, 1.0) == pytest.approx(exact, rel=0.1)
+    assert before.min() > 1.5 * max(exact)
+
+
 def test_memory_grows_with_the_arms_only() -> None:
     policy = EngagementIndex()
     one, two = (sum(a.size for a in policy.memory(arms)) for arms in (1_000, 2_000))
