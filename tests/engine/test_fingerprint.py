@@ -15,7 +15,7 @@ from sojourn.engine.calls import _choose
 from sojourn.engine.fingerprint import engine_digest, fingerprint
 from sojourn.engine.streams import policy_stream
 from sojourn.policies.learned import Learned
-from sojourn.policies.visit import Visit
+from sojourn.policies.visit import WholeVisit
 
 SOURCES = Path(sj.__file__).parents[1]
 
@@ -214,4 +214,6 @@ def test_an_edit_of_a_policy_is_seen_by_its_kernels_and_no_others(tmp_path: Path
     departures.write_text(departures.read_text().replace("FIRST_LOOK = 16.0", "FIRST_LOOK = 17.0"))
     names = ["engine", *(cls.__name__ for cls in sj.policies.ALL), "TwoState", "Ema", "Chain"]
     changed = {n for n, a, b in zip(names, before, prints(), strict=True) if a != b}
-    assert changed == {cls.__name__ for cls in sj.policies.ALL if issubclass(cls, Learned | Visit)}
+    assert changed == {
+        cls.__name__ for cls in sj.policies.ALL if issubclass(cls, Learned | WholeVisit)
+    }

@@ -141,7 +141,8 @@ def remember(problem: sj.Problem, steps: tuple[float, float]) -> Any:
 
 def price(memory: Any, confidence: float) -> None:
     arms = memory.pulls.size
-    memory.worth[0] = priced.price(memory, memory.optimism, confidence, False, arms)
+    costs = priced.mistake_costs(memory, False)
+    memory.worth[0] = priced.price(memory, memory.optimism, *costs, confidence, False, arms)
 
 
 @pytest.mark.parametrize("setting", ["A", "B", "C", "opposite"])
