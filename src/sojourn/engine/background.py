@@ -8,9 +8,11 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from multiprocessing import spawn
 from typing import Any
 
@@ -24,19 +26,9 @@ START = (
     "from sojourn.engine.background import work; work()"
 )
 
-_free = threading.Semaphore(AT_ONCE)
+_free = defaultdict[int, threading.Semaphore](partial(threading.Semaphore, AT_ONCE))
 _jobs: dict[Hashable, Future[str]] = {}
-
-
-def _renew() -> None:
-    """The threads of a process that was forked are not in the child."""
-    global _free
-    _free = threading.Semaphore(AT_ONCE)
-    _jobs.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+"""Both by process: the threads of one that was forked are not in the child."""
 
 
 def compile_later(key: Hashable, function: Callable[..., Any], *arguments: Any) -> Future[str]:
@@ -46,15 +38,15 @@ def compile_later(key: Hashable, function: Callable[..., Any], *arguments: Any) 
     a child can import, which those of `__main__` and of notebooks are not.
     """
     made = Future[str]()
-    future = _jobs.setdefault(key, made)
+    future = _jobs.setdefault((os.getpid(), key), made)
     if future is made:
-        task = made, _free, (function, arguments)
+        task = made, (function, arguments)
         threading.Thread(target=_run, args=task, name="sojourn-compile", daemon=True).start()
     return future
 
 
-def _run(future: Future[str], free: threading.Semaphore, job: Any) -> None:
-    with free:
+def _run(future: Future[str], job: Any) -> None:
+    with _free[os.getpid()]:
         try:
             said = _call(pickle.dumps(sys.path) + pickle.dumps(job))
         except Exception as error:

@@ -42,7 +42,7 @@ MOST = 64  # experiments with labels of their own
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 VISIT_LABELS, REWARD_LABELS = ("experiment", "event"), ("experiment", "outcome", "by")
-INTERPRETED = "Experiments in use whose policy is not compiled, so that decisions take longer."
+INTERPRETED = "Open experiments whose policy is not compiled, so that decisions take longer."
 CONFLICTS = (
     "Optimistic-lock conflicts: changes rejected because another process updated the visit first; "
     "each was retried."
@@ -121,8 +121,8 @@ class Metrics:
         self._refreshed = time.monotonic()
         self.queue.set(catalog.journal.writer.waiting)
         self.broken.set(len(catalog.broken))
-        used = [e for name, e in list(catalog.experiments.items()) if name not in catalog.resting]
-        branches = {each.name: each for e in used for each in e.variants.values()}
+        experiments = list(catalog.experiments.values())
+        branches = {each.name: each for e in experiments for each in e.variants.values()}
         self.interpreted.set(sum(each.mode != "compiled" for each in branches.values()))
         conflicts = catalog.journal.writer.rejected
         self.conflicts.inc(conflicts - self._conflicts_seen)
