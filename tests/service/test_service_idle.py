@@ -140,6 +140,7 @@ def test_what_rests_is_refreshed_before_it_is_used(
             other.drop()
         assert http.post(f"{UP}/e4/visits/w/decisions", json={"opening": {}}).status_code == 404
         assert http.get(f"{UP}/e4").status_code == 404
+        assert http.delete(f"{UP}/e5").is_success and http.get(f"{UP}/e5").status_code == 404
 
 
 def test_the_page_of_metrics_has_the_latest_experiments(place: str) -> None:

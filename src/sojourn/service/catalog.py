@@ -205,6 +205,7 @@ class Catalog:
         def work() -> None:
             for each in drop_with_variants(self.journal.store, name):
                 dropped.append(each)
+                self.resting.discard(each)
                 found = self.experiments.pop(each, None)
                 if found is not None:
                     found._leave()
