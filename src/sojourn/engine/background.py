@@ -74,7 +74,7 @@ def work() -> None:
     """The child: do one job, and print what went wrong."""
     answer, sys.stdout, said = sys.stdout, sys.stderr, ""  # what modules print is no answer
     with suppress(AttributeError):  # Windows
-        os.nice(10)
+        os.nice(5)
     try:
         function, arguments = pickle.load(sys.stdin.buffer)
         threading.Thread(target=_end_with_parent, daemon=True).start()
