@@ -56,6 +56,30 @@ def kill_a_worker(load: Load, tally: Tally, parent: int, draw: random.Random) ->
     return 1
 
 
+def cold_start(ground: Ground, tally: Tally, seconds: float) -> None:
+    """Starts with an empty cache: it decides while a child compiles, and the child dies with it."""
+    place, port, draw = ground.store("sqlite"), quiet_port(), random.Random(9)
+    end, starts = time.monotonic() + seconds, 0
+    with Load(f"http://127.0.0.1:{port}", place, tally, clients=2) as load:
+        while starts < 2 or time.monotonic() < end:
+            starts += 1
+            empty = {"NUMBA_CACHE_DIR": str(ground.folder / f"cold{starts}")}
+            options = {"interpreted": False, "environment": empty}
+            with ground.serve(tally, place, "--port", str(port), **options) as server:
+                load.more(20)
+                _, page = server.call("GET", "/metrics")
+                early = "sojourn_interpreted_experiments 1.0" in page
+                tally.expect(early, "it decides only after it has compiled")
+                load.run_for(draw.uniform(*LIFE))
+                server.stop(signal.SIGKILL)
+            gone = until(lambda: not ground.left_over(), DEADLINE)
+            tally.expect(gone, "a child that compiles lives on after its parent")
+        with ground.serve(tally, place, "--port", str(port)):
+            load.more(20)
+            load.finish()
+    tally.note = f"{starts} starts"
+
+
 def alive(pid: int) -> bool:
     """Whether there is such a process, and it is no zombie."""
     try:
@@ -107,6 +131,7 @@ SCENARIOS = {
     "kill-postgres-2": (partial(kill_service, kind="postgres", many=2), 40),
     "kill-postgres-4": (partial(kill_service, kind="postgres", many=4), 50),
     "same-visits-4": (same_visits, 30),
+    "cold-start": (cold_start, 20),
     "stop-sqlite": (partial(stop, kind="sqlite"), 10),
     "stop-postgres-2": (partial(stop, kind="postgres", many=2), 15),
 }

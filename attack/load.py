@@ -28,10 +28,10 @@ class Watched:
         self.inner, self.tally = inner, tally
 
     async def send(self, request: Request) -> Response:
-        """Send it, and note it. No request may take longer because it compiles something."""
+        """Send it, and note it."""
         began, what = time.monotonic(), f"{request.method} {request.path.rpartition('/')[2]}"
         try:
-            response = await self.inner.send(request._replace(compiles=False))
+            response = await self.inner.send(request)
         except NoResponse:
             self.tally.answered(None, time.monotonic() - began, what)
             raise

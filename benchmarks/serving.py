@@ -61,6 +61,7 @@ class Places:
 def experiment_in_process(url: str, seconds: float) -> dict[str, Any]:
     """The engine of the package, called from one event loop."""
     with Experiment(EXPERIMENT, NAMES, store=url, seed=1) as experiment:
+        experiment.compile()
 
         async def decide(visit: str, reward: float | None) -> Any:
             opening = Opening() if reward is None else None
@@ -107,7 +108,7 @@ def _pin(process: int, cores: list[int]) -> None:
 
 
 def _prepare(port: int) -> None:
-    """Wait until the server answers, and make the experiment; the usual design needs none."""
+    """Wait for the server, and make the experiment and its code; the usual design needs none."""
     body = json.dumps({"arms": NAMES}).encode()
     for _ in range(600):
         try:
@@ -119,6 +120,11 @@ def _prepare(port: int) -> None:
             time.sleep(0.1)
     link.request("PUT", f"/v1/experiments/{EXPERIMENT}", body, {"content-type": "application/json"})
     link.getresponse().read()
+    while True:
+        link.request("GET", "/metrics")
+        if b"sojourn_interpreted_experiments 1.0" not in link.getresponse().read():
+            break
+        time.sleep(0.5)
     link.close()
 
 

@@ -6,6 +6,7 @@ from sojourn.paper import SETTINGS
 
 for cls in sj.policies.ALL:
     with Experiment("warm", ["a", "b"], cls.for_problem(SETTINGS["B"])) as experiment:
+        experiment.compile()
         visit = experiment.visit()
         visit.choose()
         visit.choose(1)

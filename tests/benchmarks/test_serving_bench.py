@@ -17,7 +17,7 @@ from sojourn.live.stores.base import counters
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks/ is no part of the package
 
-from benchmarks import deciding, naive, processes, serving
+from benchmarks import deciding, idle, naive, processes, serving
 from benchmarks.load import EXPERIMENT, STEPS, in_threads
 from benchmarks.plans import QUICK
 
@@ -146,3 +146,14 @@ def test_ratios_have_intervals() -> None:
     inside = np.abs(found[:, 0] - 1.25) < found[:, 1]
     assert abs(inside.mean() - 0.95) < TOLERANCE * np.sqrt(0.95 * 0.05 / 1000)
     assert found[:, 1].mean() < 0.02
+
+
+def test_idle_experiments_are_compared_with_none() -> None:
+    """A small store of each kind, and the figures that have goals."""
+    study = idle.Study(
+        experiments=3, seconds=0.3, rounds=1, warm_up=0.1, pause=0.0, quiet=0.1, stores=("SQLite",)
+    )
+    with serving.places() as where:
+        (rounds,) = idle.rows(study, where).values()
+    assert idle.table(rounds).keys() == idle.GOALS.keys()
+    assert all(value >= 0.0 for value in idle.table(rounds).values())

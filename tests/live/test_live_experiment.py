@@ -126,6 +126,7 @@ def test_compiled_calls_make_the_totals_of_the_simulator(
     experiment = experiment_of(
         journal, arms=["a", "b"], policy=policy, user=B.user, compiled=True, seed=7
     )
+    experiment.compile()
     _, tally = served(experiment, B, 120, 7, 0)
     (row,) = interpreted(B, policy, 7, 0, [120])
     assert row[1] == tally.won.sum() and row[2] == tally.pulled.sum()

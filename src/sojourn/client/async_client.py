@@ -174,7 +174,7 @@ class AsyncExperiment:
         if arms or body:
             body["arms"] = list(arms or self.arms)
             request = Request.of("PUT", "experiments", self.name, **body)
-            self._see(await self._caller.call(request._replace(compiles=True)))
+            self._see(await self._caller.call(request))
 
     async def _find(self, call: Callable[..., Awaitable[Any]]) -> None:
         try:

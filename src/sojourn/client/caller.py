@@ -28,8 +28,6 @@ FIRST_PAUSE, LONGEST_PAUSE, SHORTEST_TIMEOUT = 0.05, 10.0, 0.01
 RETRY_STATUSES = {429, 502, 503, 504}  # the service, or a proxy before it, asks to try again later
 AWAY_PAUSE = 5.0  # seconds without calls after one that failed
 REFRESH = 60.0  # seconds after which a ranking is asked for again
-COMPILE_TIMEOUT = 180.0
-"""Seconds to wait for a response if the service may have to compile a policy first."""
 
 
 class AccessDenied(LiveError):
@@ -52,7 +50,6 @@ class Request(NamedTuple):
     method: str
     path: str
     body: bytes = b""
-    compiles: bool = False
     limit: float = inf
 
     @classmethod
@@ -63,7 +60,7 @@ class Request(NamedTuple):
         return cls(method, "/v1/" + "/".join(quote(part, safe="") for part in path), text)
 
     def timeout(self, usual: float) -> float:
-        return min(self.limit, max(usual, COMPILE_TIMEOUT) if self.compiles else usual)
+        return min(self.limit, usual)
 
 
 class Response(NamedTuple):

@@ -7,16 +7,25 @@ when it is known what the user did next. Where nothing happens in between, the t
 `Policy.update`.
 """
 
+import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from concurrent.futures import Future
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 from ..policies.base import Counting, Forgetting, Policy
 from ..policies.index import Index
 from ..policies.learned import Watcher
 from ..policies.wrapper import EpsilonMixture, base_policy
+from .background import compile_later
+from .disk_cache import NotKept
 from .loops import Loop, call
 from .streams import policy_stream
 from .unmanaged import keep_alive, unmanaged
+
+Mode = Literal["compiled", "compiling", "interpreted"]
+
+log = logging.getLogger("sojourn.engine")
 
 
 class Calls(NamedTuple):
@@ -46,17 +55,59 @@ class Calls(NamedTuple):
     among: Callable[..., Any] | None = None
 
 
-def calls_for(policy: Policy, compiled: bool) -> Calls:
-    """The functions of a policy; if compiled, then now, so that no call has to wait for it."""
+class Runner:
+    """The calls of a policy: interpreted until their compiled code is there; decisions are equal.
+
+    Code that is on disk is loaded at once; else a child process compiles it, and `calls` change
+    when it is done. Unless `compiled`, they stay interpreted until `compile` is called.
+    """
+
+    def __init__(self, policy: Policy, compiled: bool) -> None:
+        self.policy, self.calls = policy, calls_for(policy, compiled=False)
+        self.mode: Mode = "interpreted"
+        if compiled:
+            try:
+                self.compile(only_kept=True)
+            except NotKept:
+                self.mode = "compiling"
+                key = calls_for, str(policy._numba_type_)
+                compile_later(key, calls_for, policy, True).add_done_callback(self._switch)
+
+    def compile(self, *, only_kept: bool = False) -> None:
+        """Use compiled code from now on; it may take a minute to make it, in this process."""
+        self.calls = calls_for(self.policy, compiled=True, only_kept=only_kept)
+        self.mode = "compiled"
+
+    def _switch(self, done: Future[str]) -> None:
+        why = done.result()
+        try:
+            if not why:
+                self.compile(only_kept=True)
+        except NotKept:
+            why = "compiled code cannot be kept: set NUMBA_CACHE_DIR to a folder for it"
+        if self.mode == "compiling":
+            self.mode = "interpreted"
+            _say_once(type(self.policy).__name__, why)
+
+
+@cache
+def _say_once(policy: str, why: str) -> None:
+    log.warning("%s stays interpreted until compile() is called: %s", policy, why)
+
+
+def calls_for(policy: Policy, compiled: bool, *, only_kept: bool = False) -> Calls:
+    """The functions of a policy; if compiled, then now, so that no call has to wait for it.
+
+    With `only_kept` it raises `NotKept` instead of compiling.
+    """
     learner, memory, state, reward, arm = base_policy(policy), policy.memory(2), 1.0, 1.0, 0
     share = 0.0
     if isinstance(policy, EpsilonMixture):
         share, policy = policy.epsilon, policy.policy
 
     def ready(function: Loop[..., Any], policy: Any, *more: Any) -> Callable[..., Any]:
-        made: Callable[..., Any] = (
-            function.compiled(policy, memory, *more) if compiled else function.plain
-        )
+        make = function.kept if only_kept else function.compiled
+        made: Callable[..., Any] = make(policy, memory, *more) if compiled else function.plain
         return made
 
     choose = ready(_choose, policy, state, policy_stream(0, 0))

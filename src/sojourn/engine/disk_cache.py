@@ -42,11 +42,18 @@ class CacheWarning(UserWarning):
     """Compiled code cannot be kept, so that the next process has to compile it again."""
 
 
-class DiskCache(NullCache):  # type: ignore[misc]
-    """Numba's cache of one function: the folders up to the first that can be written to."""
+class NotKept(Exception):
+    """Code is not on disk, and only what is there was asked for."""
 
-    def __init__(self, function: FunctionType) -> None:
-        self._folders = list(_folders(function))
+
+class DiskCache(NullCache):  # type: ignore[misc]
+    """Numba's cache of one function: the folders up to the first that can be written to.
+
+    With `only_kept` it raises `NotKept` where Numba would compile.
+    """
+
+    def __init__(self, function: FunctionType, *, only_kept: bool = False) -> None:
+        self._folders, self._only_kept = list(_folders(function)), only_kept
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         for folder in self._folders:
@@ -56,6 +63,8 @@ class DiskCache(NullCache):  # type: ignore[misc]
                 continue
             if found is not None:
                 return found
+        if self._only_kept:
+            raise NotKept
         return None
 
     def save_overload(self, signature: Any, code: Any) -> None:

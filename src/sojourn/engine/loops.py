@@ -7,6 +7,7 @@ without the GIL. What cannot be compiled is told in one sentence, with the line 
 
 import hashlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -80,12 +81,19 @@ class Loop(Generic[P, R]):
 
     def compiled(self, *arguments: Any) -> Any:
         """The machine code for arguments of these types, to be called with such arguments."""
+        return self._code(arguments)
+
+    def kept(self, *arguments: Any) -> Any:
+        """`compiled`, from memory or disk; `NotKept` if it would have to be compiled first."""
+        return self._code(arguments, kept=True)
+
+    def _code(self, arguments: tuple[Any, ...], *, kept: bool = False) -> Any:
         types = tuple(a._numba_type_ for a in arguments if isinstance(a, Compiled))
         if types not in self._made:
-            self._made[types] = self._compile(types, arguments)
+            self._made[types] = self._compile(types, arguments, kept)
         return self._made[types]
 
-    def _compile(self, types: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+    def _compile(self, types: tuple[Any, ...], arguments: tuple[Any, ...], only_kept: bool) -> Any:
         """Numba numbers the cache files of one function name, so each set of types has its own.
 
         Two processes that compile for different types at the same time would otherwise write to
@@ -95,9 +103,9 @@ class Loop(Generic[P, R]):
         digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
         named = _renamed(self.plain, f"{self.plain.__qualname__}-{digest}")
         dispatcher = njit(named, nogil=self._nogil, error_model="numpy")
-        dispatcher._cache = kept = DiskCache(named)
+        dispatcher._cache = cache = DiskCache(named, only_kept=only_kept)
         try:
-            with kept.turn():
+            with nullcontext() if only_kept else cache.turn():
                 dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in arguments))
         except NumbaError as error:
             raise CannotCompile(sentence(error, types)) from None

@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import validation
+from ..engine.calls import Mode
 from ..policies import Policy
 from ..validation import InputError
 from .answers import Choice
@@ -37,6 +38,11 @@ class Learned:
     @property
     def policy(self) -> Policy:
         return self.operations.settings.policy
+
+    @property
+    def mode(self) -> Mode:
+        """Whether the policy runs compiled, or interpreted; or interpreted while it is compiled."""
+        return self.operations.learner.runner.mode
 
     @property
     def memory(self) -> Any:
@@ -160,6 +166,10 @@ class Branch(Learned):
     def conflicts(self) -> int:
         """Changes rejected because another process updated the visit first; each was retried."""
         return self.operations.conflicts
+
+    def compile(self) -> None:
+        """Compile the policy now, in this process."""
+        self.operations.learner.runner.compile()
 
     def timeline(self, since: float, width: float) -> list[Bucket]:
         """Visits that ended since then, in buckets of `width` seconds."""

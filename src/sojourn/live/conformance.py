@@ -198,18 +198,22 @@ def changes_build_on_one_another(store: Store, open_store: Open, durable: bool) 
 @check
 def overdue_visits(store: Store, open_store: Open, durable: bool) -> None:
     """Deadlines count from the last sign of life, by the clock of the store."""
-    assert not store.read()["e"].expired
+    save(store, "d", "{}", [Arm(0, "a")])
+    assert not store.read(overdue=True)
     rows = {name: change(None, name, wait=wait) for name, wait in (("a", -5), ("b", -9), ("c", 99))}
     store.append(list(rows.values()))
     now, (b, a) = store.visits("e", expired=True)
     assert (a.id, b.id) == ("a", "b") and 0.0 <= now - a.touched < 60.0
-    assert store.read()["e"].expired and not store.read(counts=False)["e"].expired
+    for names in (None, ["d", "e"]):
+        assert list(store.read(names, counts=False, overdue=True)) == ["e"]
+    assert not store.read(["d"], overdue=True)
+    assert list(store.read(latest=1)) == ["e"] and list(store.read(latest=2)) == ["d", "e"]
     assert store.visits("e", expired=True, limit=1)[1] == [b]
     assert store.visits("d", expired=True)[1] == [] and len(store.visits("e")[1]) == 3
     left = change(a, "a", step=1)
     untouched = change(b, "b", touch=False, wait=500.0, step=1)
     assert store.append([left._replace(row=left.row._replace(status="left")), untouched])
-    assert store.visits("e", expired=True)[1] == [] and not store.read()["e"].expired
+    assert store.visits("e", expired=True)[1] == [] and not store.read(overdue=True)
     row = visit_in(store, "b")
     assert row.touched == b.touched and row.deadline == b.touched + 500.0
 

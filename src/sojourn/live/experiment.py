@@ -90,6 +90,10 @@ class Experiment(Learned):
     compared with the `holdout` (`compare`). When the `guardrail` stops a variant, its visits go to
     the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST.
 
+    Policies run interpreted until a child process has compiled them; decisions are the same. One
+    that a child cannot import, such as that of a notebook, stays interpreted until `compile` is
+    called; with `compiled` False all do.
+
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. If the store knows the experiment, it continues: new arms are added and settings
     replaced; shares stay, and so does the guardrail unless one is given. The names of variants and
@@ -224,6 +228,11 @@ class Experiment(Learned):
         """Stop choosing an arm; its counts stay."""
         for branch in self._branches:
             branch.retire_arm(name)
+
+    def compile(self) -> None:
+        """Compile policies now, in this process, and return when decisions are compiled ones."""
+        for branch in self._branches:
+            branch.compile()
 
     def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""

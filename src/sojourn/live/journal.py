@@ -69,10 +69,12 @@ class Journal:
         self.loading = Executor("load", threads=2, limit=queue)
         self.showing = Executor("show", threads=2, limit=256)
         self.probing = Executor("probe", threads=1, limit=16)
-        self._members: list[Member] = []
+        self._members: dict[int, Member] = {}
+        self.overdue: frozenset[str] = frozenset()
+        """The experiments that had visits past their deadline when upkeep looked last."""
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._upkeep, self._trouble = upkeep, ""
+        self._thread = threading.Thread(target=self._run, name="sojourn-upkeep", daemon=True)
+        self._trouble = ""
 
         def reopen() -> Journal:
             if not isinstance(store, str) or not self.store.shared:
@@ -84,6 +86,8 @@ class Journal:
             return Journal(store, queue=queue, batch=batch, deadline=self.deadline, upkeep=upkeep)
 
         self._processes = PerProcess(self, reopen)
+        if upkeep:
+            self._thread.start()
 
     def here(self) -> "Journal":
         """This journal; after a fork, the child's own one with the same settings."""
@@ -99,21 +103,18 @@ class Journal:
                 self.writer.failure = None
 
     def enter(self, member: Member) -> None:
-        self._members = [*self._members, member]
-        if self._upkeep and self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="sojourn-upkeep", daemon=True)
-            self._thread.start()
+        self._members[id(member)] = member
 
     def leave(self, member: Member) -> None:
-        self._members = [m for m in self._members if m is not member]
+        self._members.pop(id(member), None)
 
     def _run(self) -> None:
         swept, pause = time.monotonic(), PULSE
         while not self._stop.wait(pause):
             began, busy = time.monotonic(), time.thread_time()
             due = began - swept >= SWEEP
-            members = self._members
-            found = self._read([member.name for member in members])
+            members = list(self._members.values())
+            found = self._read([member.name for member in members], due)
             if found is not None:
                 for member in members:
                     self._look_after(member, found.get(member.name), due)
@@ -122,10 +123,12 @@ class Journal:
             worked = time.thread_time() - busy
             pause = min(max(PULSE, 10.0 * worked), 5.0 * PULSE)  # at most a tenth of a core
 
-    def _read(self, names: list[str]) -> dict[str, Stored] | None:
+    def _read(self, names: list[str], due: bool) -> dict[str, Stored] | None:
         """What other processes may have changed; None if the store cannot be read."""
         try:
-            found = self.store.read(names) if self.store.shared else {}
+            found = self.store.read(names) if self.store.shared and names else {}
+            if due:
+                self.overdue = frozenset(self.store.read(counts=False, overdue=True))
         except LiveError as error:
             if str(error) != self._trouble:  # which may last: say it once
                 log.warning("upkeep: %s", error)
@@ -137,7 +140,7 @@ class Journal:
     def _look_after(self, member: Member, stored: Stored | None, due: bool) -> None:
         try:
             member.refresh(stored)
-            if due and (stored is None or stored.expired):
+            if due and member.name in self.overdue:
                 member.sweep()
         except LiveError as error:
             log.warning("upkeep: %s", error)
@@ -157,7 +160,7 @@ class Journal:
             return
         end = time.monotonic() + (self.deadline if seconds is None else seconds)
         self._stop.set()
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join(max(0.0, end - time.monotonic()))
         left = self.writer.close(max(0.1, end - time.monotonic()))
         if left:

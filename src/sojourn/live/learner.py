@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.calls import calls_for
+from ..engine.calls import Calls, Runner
 from ..engine.faults import no_such_arm
 from ..engine.streams import STARTS, Stream, draw, draw_uniform, policy_stream, stream_key
 from ..policies.base import Array, Policy, by_means
@@ -50,13 +50,18 @@ class Learner:
         self.base_policy = base_policy(policy)
         self.plays_each_once = plays_each_once(policy)
         self.count_in_flight = settings.count_in_flight and isinstance(self.base_policy, Explorer)
-        self.calls = calls_for(policy, compiled)
+        self.runner = Runner(policy, compiled)
         self.from_counters = self.calls.counts  # else the memory is made by replaying events
         self.rng: Stream = policy_stream(seed, run)
         self.begun = 0
         self._axes = _by_arm_axes(policy)
         self._starts = np.uint64(stream_key(seed, run, STARTS))
         self.forget([])
+
+    @property
+    def calls(self) -> Calls:
+        """The functions of the policy: interpreted until they are compiled."""
+        return self.runner.calls
 
     def forget(self, arms: Sequence[Arm]) -> None:
         """Start over with these arms and their prior counts."""

@@ -63,7 +63,7 @@ class Writer:
         self._queue: deque[Ticket] = deque()
         self._held = 0
         self._closing = False
-        self.generation = 0
+        self.generation = self.rejected = 0
         self.failure: Exception | None = None
         """Why the last commit failed; None if it did not."""
         self.on_commit: Callable[[int, float], None] | None = None
@@ -178,6 +178,7 @@ class Writer:
             self.failure = None
         for ticket in batch:
             ticket.result = ticket.change is None or next(applied)
+            self.rejected += not ticket.result
             if not ticket.result and ticket.rejected is not None:
                 ticket.rejected()
         with self.lock:

@@ -39,6 +39,8 @@ RETRY = 1.0  # seconds between two attempts to open a store
 PROBE, SCRAPE = 2.0, 5.0
 """Seconds for readiness, and for what metrics read from the store; probes do not wait for long."""
 
+CHECKS = 0.5  # seconds that the start waits for the settings of all experiments to be checked
+
 GC_THRESHOLDS = 20_000, 50, 100
 """Allocations per collection of the youngest generation; collections per one of the next two."""
 
@@ -126,9 +128,9 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
 
                 tasks.append(await start(catalog))
             tasks.append(asyncio.create_task(keep_up(catalog, options)))
-            await catalog.open_all()
-        except Unavailable as error:
-            log.warning("experiments are opened when they are asked for: %s", error)
+            tasks.append(asyncio.create_task(catalog.keep_up()))
+            tasks.append(checks := asyncio.create_task(catalog.check_all()))
+            await asyncio.wait([checks], timeout=CHECKS)
         except BaseException:
             await asyncio.to_thread(made.close)
             raise
@@ -152,7 +154,7 @@ async def _life(app: Service, options: Options, metrics: Metrics) -> AsyncIterat
     _hear_signals(lambda: app.state.catalog.stopping.set())
     try:
         serve(await open_store())
-        log.info("serving", extra={"experiments": len(app.state.catalog.experiments)})
+        log.info("serving")
     except Unavailable as error:
         log.warning("serving without a store until it can be opened: %s", error)
         serve(Catalog(unavailable(), compiled=options.compiled))

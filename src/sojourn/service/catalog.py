@@ -1,22 +1,35 @@
-"""The experiments that a process serves: found in the store, opened once, created and changed."""
+"""The experiments that a process serves: found in the store, created and changed.
+
+An experiment is opened when it is first asked for, or has overdue visits. One that nobody asks for
+rests after a while: upkeep leaves it out until it is asked for again.
+"""
 
 import asyncio
 import json
 import logging
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..engine.calls import calls_for
-from ..live import Branch, Broken, Busy, Experiment, Journal, NotFound, Settings, Unavailable
-from ..live.enrolment import Given, children_in, drop_with_variants, enrol, enrol_variants
+from ..live import (
+    Branch,
+    Broken,
+    Busy,
+    Experiment,
+    Journal,
+    LiveError,
+    NotFound,
+    Settings,
+    Unavailable,
+)
+from ..live.enrolment import Given, check_served, drop_with_variants, enrol, enrol_variants
 from ..live.executors import late
 from ..live.learner import Learner
 from ..live.rollout.allocation import names_of, whole_of
 from ..live.stores.base import Stored, find
-from ..policies import Policy
 from ..validation import InputError
 from .auth.keys import Key
 
@@ -24,7 +37,8 @@ log = logging.getLogger("sojourn.service")
 
 LONGEST_REASON = 500
 UNREADABLE = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
-COMPILING = 120.0  # seconds that a change may take beyond the deadline, for each policy
+REST, ROUND = 10.0, 1.0
+"""Seconds without a call after which an experiment rests, and between two looks for that."""
 
 T = TypeVar("T")
 
@@ -39,9 +53,10 @@ class Trouble(NamedTuple):
 class Catalog:
     """The experiments of one journal, each opened once. Blocking work runs in threads.
 
-    One that cannot be opened is `broken`: calls of it raise `Broken`, until its settings change.
-    `tell` is called with the name of an experiment and the outcome of a reward; `webhook` is the
-    address that is called when a guardrail acts.
+    One of `resting` is refreshed before it is used again; those with variants never rest. One that
+    cannot be opened is `broken`: calls of it raise `Broken`, until its settings change. `tell` is
+    called with the name of an experiment and the outcome of a reward; `webhook` is the address that
+    is called when a guardrail acts.
     """
 
     def __init__(
@@ -55,12 +70,19 @@ class Catalog:
         self.journal, self.compiled, self.tell = journal, compiled, tell
         self.webhook = webhook
         self.experiments: dict[str, Experiment] = {}
+        self.resting: set[str] = set()
+        self.used: dict[str, float] = {}
         self.broken: dict[str, Trouble] = {}
         self.stopping = asyncio.Event()
-        self._lock, self._compiling = asyncio.Lock(), asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def names(self) -> list[str]:
-        return list(await self.journal.show(partial(self.journal.store.read, counts=False)))
+    async def names(self, key: Key | None) -> list[str]:
+        """The experiments that a key, if one is needed, is for."""
+        names = await self.journal.show(partial(self.journal.store.read, counts=False))
+        for name in names:
+            if key is not None and not key.allows(name):
+                await self.whole_for(key, name)
+        return sorted(name for name in names if self.allows(key, name))
 
     def whole_of(self, name: str) -> str | None:
         """The experiment that the one of this name is a variant of."""
@@ -95,9 +117,19 @@ class Catalog:
                 await self._found(whole)
         return await self._found(name)
 
-    async def _found(self, name: str) -> Experiment:
+    def in_use(self, name: str) -> Experiment | None:
+        """The experiment, if it is open and does not rest; it will not for a while."""
         found = self.experiments.get(name)
-        if found is not None and not found.dropped:
+        if found is None or found.dropped or name in self.resting:
+            return None
+        self.used[name] = time.monotonic()
+        return found
+
+    async def _found(self, name: str) -> Experiment:
+        if name in self.resting:
+            await self.journal.show(partial(self._wake, name), self.journal.reading)
+        found = self.in_use(name)
+        if found is not None:
             return found
         load = partial(find, self.journal.store, name)
         stored = await self.journal.show(load, self.journal.reading)
@@ -107,28 +139,46 @@ class Catalog:
             raise NotFound(f"there is no experiment {name!r}")
         if trouble is not None and trouble.stored == stored:
             raise _broken(name, trouble.reason)
-        for child in children_in(stored.settings, name).values():  # which may have to be compiled
-            with suppress(NotFound):
-                await self._found(child)
+        return await self.changing(lambda: self._opened(name))
 
-        policies: list[Policy] = []
-        with suppress(Exception):  # the attempt to open it says what is wrong
-            policies = [Settings.from_json(stored.settings).policy]
-        return await self.changing(lambda: self._opened(name), policies)
+    def _wake(self, name: str) -> None:
+        branch = self.experiments[name].branch
+        self.journal.enter(branch)
+        branch.refresh()
+        self.resting.discard(name)
+
+    async def keep_up(self) -> None:
+        """Until cancelled: open what has overdue visits, and let rest what nobody asks for."""
+        while True:
+            await asyncio.sleep(ROUND)
+            try:
+                for name in self.journal.overdue - self.broken.keys():
+                    if self.in_use(name) is None:
+                        await self.experiment(name)
+            except LiveError as error:
+                log.warning("overdue visits have to wait: %s", error)
+            idle = time.monotonic() - REST
+            for name, found in list(self.experiments.items()):
+                if name not in self.resting and self.used[name] < idle and self._is_alone(found):
+                    self.resting.add(name)
+                    self.journal.leave(found.branch)
+
+    def _is_alone(self, found: Experiment) -> bool:
+        """Whether an experiment neither has variants nor is one."""
+        return found.allocation is None and whole_of(found.name) not in self.experiments
 
     async def make(
-        self, name: str, arms: Sequence[str], settings: Settings, *, compiled: bool = True
+        self, name: str, arms: Sequence[str], settings: Settings
     ) -> tuple[Experiment, bool]:
         """An experiment with these settings, and whether it is new."""
-        compiled = compiled and self.compiled
-        make = partial(Learner, seed=0, compiled=compiled)
+        make = partial(Learner, seed=0, compiled=self.compiled)
 
         def work() -> tuple[Experiment, bool]:
             new = enrol(self.journal.store, name, settings, arms, make)
             self._reload(name)
-            return self._opened(name, compiled), new
+            return self._opened(name), new
 
-        return await self.changing(work, [settings.policy] if compiled else [])
+        return await self.changing(work)
 
     async def make_divided(self, name: str, given: Given) -> tuple[Experiment, bool]:
         """An experiment with these variants, and whether it is new."""
@@ -140,8 +190,7 @@ class Catalog:
                 self._reload(each)
             return self._opened(name), new
 
-        policies = [each.policy for each in given.variants if each.policy is not None]
-        return await self.changing(work, policies)
+        return await self.changing(work)
 
     def _reload(self, name: str) -> None:
         if name in self.experiments and not self.experiments[name].dropped:
@@ -156,6 +205,7 @@ class Catalog:
         def work() -> None:
             for each in drop_with_variants(self.journal.store, name):
                 dropped.append(each)
+                self.resting.discard(each)
                 found = self.experiments.pop(each, None)
                 if found is not None:
                     found._leave()
@@ -165,20 +215,13 @@ class Catalog:
         await self.changing(work)
         return dropped
 
-    async def changing(self, work: Callable[[], T], policies: Sequence[Policy] = ()) -> T:
+    async def changing(self, work: Callable[[], T]) -> T:
         """Change experiments in a thread: one call at a time, and not cancelled halfway.
 
-        Their policies are compiled before, so that changes of other experiments do not wait for
-        that. The wait for its turn has the deadline, and so has what the store is asked for; all of
-        it together if there is nothing to compile.
+        All of it together, the wait for its turn included, has the deadline.
         """
-        if not self.compiled:
-            policies = ()
 
         async def alone() -> T:
-            for policy in policies:
-                async with self._compiling:
-                    await asyncio.to_thread(_compile, policy)
             try:
                 async with asyncio.timeout(self.journal.deadline):
                     await self._lock.acquire()
@@ -189,25 +232,33 @@ class Catalog:
             finally:
                 self._lock.release()
 
-        return await self.journal.finish(alone(), self.journal.deadline + COMPILING * len(policies))
+        return await self.journal.finish(alone(), self.journal.deadline)
 
-    async def open_all(self) -> None:
-        """Open what the store has; of what cannot be served, now or at all, a warning is logged."""
-        for name in await self.names():
-            try:
-                await self.experiment(name)
-            except (Broken, NotFound):
-                pass  # it is logged, or was dropped just now
-            except (Busy, Unavailable) as error:
-                log.warning("experiment %r is opened when it is asked for: %s", name, error)
+    async def check_all(self) -> None:
+        """Open what has variants, for its guardrail, and what cannot be served, to log why."""
+        try:
+            for name in await self.journal.show(self._not_plain):
+                with suppress(Broken, NotFound):  # it is logged, or was dropped just now
+                    await self.experiment(name)
+        except (Busy, Unavailable) as error:
+            log.warning("experiments are opened when they are asked for: %s", error)
 
-    def _opened(self, name: str, compiled: bool = True) -> Experiment:
+    def _not_plain(self) -> list[str]:
+        """All but those that have visits of their own, and can be served."""
+        found = self.journal.store.read(counts=False)
+        for name, stored in list(found.items()):
+            with suppress(Exception):
+                check_served(Settings.from_json(stored.settings), stored.arms)
+                del found[name]
+        return list(found)
+
+    def _opened(self, name: str) -> Experiment:
+        self.used[name] = time.monotonic()
         if name not in self.experiments or self.experiments[name].dropped:
             stored = find(self.journal.store, name)
-            compiled = compiled and self.compiled
             try:
                 found = Experiment.open(
-                    name, self.journal, compiled=compiled, webhook=self.webhook,
+                    name, self.journal, compiled=self.compiled, webhook=self.webhook,
                     branch=self._branch,
                 )  # fmt: skip
             except (Busy, NotFound, Unavailable):
@@ -215,6 +266,7 @@ class Catalog:
             except Exception as error:  # whatever it is, others are served
                 raise self._trouble(name, stored, error) from error
             self.experiments[name] = found
+            self.resting.discard(name)
             self.broken.pop(name, None)
         return self.experiments[name]
 
@@ -241,11 +293,6 @@ def _broken(name: str, reason: str) -> Broken:
     return Broken(
         f"experiment {name!r} cannot be served: {reason} (give it other settings, or drop it)"
     )
-
-
-def _compile(policy: Policy) -> None:
-    with suppress(Exception):  # the attempt to use it says what is wrong
-        calls_for(policy, compiled=True)
 
 
 class UnavailableStore:

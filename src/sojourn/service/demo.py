@@ -96,9 +96,9 @@ class Crowd:
 
 
 async def start(catalog: Catalog) -> asyncio.Task[None]:
-    """Begin, with a policy not compiled: that takes a while at first. Cancel the task to end it."""
+    """Begin; cancel the task to end it."""
     settings = Settings(user=VIEWER, idle_timeout=60.0)
-    await catalog.make(NAME, list(SHORTS), settings, compiled=False)
+    await catalog.make(NAME, list(SHORTS), settings)
     return asyncio.create_task(play(catalog), name="sojourn-demo")
 
 

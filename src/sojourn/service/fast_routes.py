@@ -193,8 +193,8 @@ async def answer(route: Call, catalog: Catalog, words: Sequence[str], body: byte
     assert route.model is not None
     given = route.model.__pydantic_validator__.validate_json(body)
     name = words[3]
-    experiment = catalog.experiments.get(name)
-    if experiment is None or experiment.dropped:
+    experiment = catalog.in_use(name)
+    if experiment is None:
         experiment = await catalog.experiment(check_name("experiment", name))
     visit = check_name("visit", words[5]) if len(words) > 5 else None
     step = _step(words[7]) if len(words) > 7 else None

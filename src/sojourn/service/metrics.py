@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from ..live import Store, drift
 from ..live.monitor.departures import watched
 from ..live.records import END, LEARNED_LATE, NEXT, REWARD, TIMEOUT, Counts, added
+from ..live.rollout.allocation import whole_of
 from ..live.settings import MOST_BINS
 from ..live.stores import base
 from ..live.stores.base import plain_settings
@@ -36,9 +37,12 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # puts prometheus_client into multiprocess 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 CHANGES_FRESH = 60.0  # seconds for which it is reused how many means have changed
+REFRESH = 1.0  # seconds between two copies of what others count
+MOST = 64  # experiments with labels of their own
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 VISIT_LABELS, REWARD_LABELS = ("experiment", "event"), ("experiment", "outcome", "by")
+INTERPRETED = "Open experiments whose policy is not compiled, so that decisions take longer."
 CONFLICTS = (
     "Optimistic-lock conflicts: changes rejected because another process updated the visit first; "
     "each was retried."
@@ -73,6 +77,10 @@ class Metrics:
             "sojourn_broken_experiments", "Experiments that cannot be served; the log says why.",
             registry=registry, multiprocess_mode="livemax",
         )  # fmt: skip
+        self.interpreted = Gauge(
+            "sojourn_interpreted_experiments", INTERPRETED, registry=registry,
+            multiprocess_mode="livemax",
+        )  # fmt: skip
         self.conflicts = counter("sojourn_conflicts", CONFLICTS)
         self.reward_answers = counter(
             "sojourn_reward_answers", "Rewards sent in calls of their own.", "experiment", "outcome"
@@ -84,7 +92,7 @@ class Metrics:
         )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._drifts: dict[str, tuple[float, int]] = {}
-        self._conflicts_seen = 0
+        self._conflicts_seen, self._refreshed = 0, -inf
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         key = method, route, status
@@ -103,18 +111,21 @@ class Metrics:
         def committed(size: int, seconds: float) -> None:
             self.sizes.observe(size)
             self.commits.observe(seconds)
-            self.refresh(catalog)
+            if time.monotonic() - self._refreshed > REFRESH:
+                self.refresh(catalog)
 
         catalog.journal.writer.on_commit = committed
 
     def refresh(self, catalog: Catalog) -> None:
-        """Copy the queue's length, and the numbers of broken experiments and of conflicts."""
+        """Copy what the catalog and the writer count."""
+        self._refreshed = time.monotonic()
         self.queue.set(catalog.journal.writer.waiting)
         self.broken.set(len(catalog.broken))
         experiments = list(catalog.experiments.values())
         branches = {each.name: each for e in experiments for each in e.variants.values()}
-        conflicts = sum(branch.conflicts for branch in branches.values())
-        self.conflicts.inc(max(0, conflicts - self._conflicts_seen))
+        self.interpreted.set(sum(each.mode != "compiled" for each in branches.values()))
+        conflicts = catalog.journal.writer.rejected
+        self.conflicts.inc(conflicts - self._conflicts_seen)
         self._conflicts_seen = conflicts
 
     def page(self, catalog: Catalog) -> bytes:
@@ -135,7 +146,10 @@ class Metrics:
 
 
 class Stored(Collector):
-    """Counters of every experiment from the store: over all processes and restarts."""
+    """Counters of experiments from the store, over all processes and restarts.
+
+    Those of the `MOST` with the latest visits: a page of thousands would be a megabyte.
+    """
 
     def __init__(self, store: Store, drifts: dict[str, tuple[float, int]]) -> None:
         self.store, self.drifts = store, drifts  # when, and how many had changed
@@ -151,10 +165,13 @@ class Stored(Collector):
         acted = GaugeMetricFamily("sojourn_guardrail_acted", about, None, ["experiment"])
         about = "Means of arms, and of leaving, that have changed in the last four weeks."
         changed = GaugeMetricFamily("sojourn_changed_means", about, None, ["experiment"])
-        for name, stored in self.store.read().items():
+        found = self.store.read(latest=MOST)
+        wholes = {whole for name in found if (whole := whole_of(name))}
+        for name, stored in (self.store.read(wholes, counts=False) | found).items():
             settings = plain_settings(stored.settings)
             if "variants" in settings:
                 acted.add_metric([name], float(settings.get("alarm") is not None))
+            if name not in found or "variants" in settings:
                 continue  # the rest is of its variants
             counts = added(stored.own, stored.others)
             sums: defaultdict[str, float] = defaultdict(float)

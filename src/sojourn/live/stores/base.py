@@ -26,8 +26,7 @@ class Stored(NamedTuple):
     """An experiment as the store has it at one moment.
 
     `version` rises with every change of settings or arms. `own` are the counters of this process,
-    which is the `writer`, and `others` the sums of those of all others. `expired` says whether
-    there are visits past their deadline.
+    which is the `writer`, and `others` the sums of those of all others.
     """
 
     settings: str
@@ -36,7 +35,6 @@ class Stored(NamedTuple):
     writer: str
     own: Counts
     others: Counts
-    expired: bool
 
 
 class Store(Protocol):
@@ -60,10 +58,18 @@ class Store(Protocol):
         `Unavailable` if the store cannot be read or, with `write`, written.
         """
 
-    def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
+    def read(
+        self,
+        names: Names = None,
+        *,
+        counts: bool = True,
+        overdue: bool = False,
+        latest: int | None = None,
+    ) -> dict[str, Stored]:
         """Experiments of these names, from one snapshot; arms by position.
 
-        Without `counts` there are neither counters nor `expired`.
+        Without `counts` there are no counters. Only those that have visits past their deadline, if
+        `overdue`; only so many of the `latest` signs of life, open visits before ended ones.
         """
 
     def compare_and_swap(

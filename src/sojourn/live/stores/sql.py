@@ -30,6 +30,11 @@ Run = Callable[..., list[Any]]  # of a database: run(sql, parameters) -> rows
 PAUSE = 0.05  # seconds between two attempts to take the lease
 AT_ONCE = 20_000  # rows that one transaction deletes of a dropped experiment
 OF_EXPERIMENT = ("arm", "counter", "minute", "archived", "group", "trend", "snapshot")
+OPEN = "FROM sojourn_visit WHERE experiment = name AND status = 'open'"
+SEEN_LAST = (
+    f"(SELECT MAX(at) FROM (SELECT MAX(deadline) AS at {OPEN} UNION ALL "
+    "SELECT MAX(touched) FROM sojourn_visit WHERE experiment = name AND status <> 'open') AS seen)"
+)
 HISTORY = f"SELECT {names(EVENT)} FROM sojourn_event WHERE experiment = ? ORDER BY seq"
 
 
@@ -146,15 +151,23 @@ class SqlStore(ABC):
             finally:
                 run("COMMIT")
 
-    def read(self, names: Names = None, *, counts: bool = True) -> dict[str, Stored]:
+    def read(
+        self,
+        names: Names = None,
+        *,
+        counts: bool = True,
+        overdue: bool = False,
+        latest: int | None = None,
+    ) -> dict[str, Stored]:
         arms: defaultdict[str, list[Arm]] = defaultdict(list)
         own: defaultdict[str, Counts] = defaultdict(dict)
         others: defaultdict[str, Counts] = defaultdict(dict)
-        late: set[str] = set()
-        named, _ = self._where({"name": names})
-        where, given = self._where({"experiment": names})
         with self._at_once() as run:
             writer = self.writer
+            if overdue or latest is not None:
+                names = self._selected(run, names, overdue, latest)
+            named, _ = self._where({"name": names})
+            where, given = self._where({"experiment": names})
             query = "SELECT name, settings, version FROM sojourn_experiment"
             found = run(f"{query} {named} ORDER BY name", given)
             query = "SELECT experiment, position, name, retired, pulls, successes FROM sojourn_arm "
@@ -165,15 +178,20 @@ class SqlStore(ABC):
                 query += f"{where} GROUP BY 1, 2, what, i, j, k"
                 for name, mine, what, i, j, k, n in run(query, [writer, *given]):
                     (own if mine else others)[name][what, i, j, k] = n
-                query = f"SELECT DISTINCT experiment FROM sojourn_visit {where} "
-                query += f"AND status = 'open' AND deadline <= {self.clock}"
-                late = {name for (name,) in run(query, given)}
         return {
-            name: Stored(
-                text, tuple(arms[name]), version, writer, own[name], others[name], name in late
-            )
+            name: Stored(text, tuple(arms[name]), version, writer, own[name], others[name])
             for name, text, version in found
         }
+
+    def _selected(self, run: Run, names: Names, overdue: bool, latest: int | None) -> list[str]:
+        """The names to read, by a look into an index for each experiment."""
+        where, given = self._where({"name": names})
+        query = f"SELECT name FROM sojourn_experiment {where}"
+        if overdue:
+            query += f" AND EXISTS (SELECT 1 {OPEN} AND deadline <= {self.clock})"
+        if latest is not None:
+            query += f" ORDER BY COALESCE({SEEN_LAST}, 0) DESC, name LIMIT {latest:d}"
+        return [name for (name,) in run(query, given)]
 
     def compare_and_swap(
         self,

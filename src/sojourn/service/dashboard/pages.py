@@ -36,6 +36,7 @@ SAFE = {
 }
 """Nothing from other hosts, nothing inline, nothing cached."""
 
+AT_ONCE = 20  # experiments on one page of the list
 LONGEST = 4096  # bytes of a form, at most
 READABLE = "/", "/experiments/{name}", "/events/{name}"
 """The pages for keys that may read; the others are for all."""
@@ -74,16 +75,18 @@ class Pages:
         self.streams = Streams(self.snapshots)
 
     async def experiments(self, request: Request) -> Response:
-        """List all experiments; if there are none, explain how to create one."""
+        """List a page of experiments; if there are none, explain how to create one."""
         catalog: Catalog = request.app.state.catalog
-        listed: list[dict[str, Any]] = []
-        divided: list[dict[str, Any]] = []
-        broken: list[str] = []
-        for name in sorted(n for n in await catalog.names() if may_see(request, n)):
+        names = await catalog.names(request.scope.get("sojourn.key"))
+        view = View.of(request.query_params)
+        found = [name for name in names if view.search.lower() in name.lower()]
+        pages = max(1, -(-len(found) // AT_ONCE))
+        view = view.but(page=min(view.page, pages))
+        rows, broken = list[dict[str, Any]](), list[str]()
+        for name in found[AT_ONCE * (view.page - 1) : AT_ONCE * view.page]:
             try:
                 experiment = await catalog.experiment(name)
-                snapshot = await self.snapshots.get(experiment, None)
-                (listed if experiment.allocation is None else divided).append(snapshot.context)
+                rows.append(await self.snapshots.row(experiment))
             except NotFound:
                 continue  # dropped meanwhile
             except Broken as error:
@@ -97,8 +100,8 @@ class Pages:
                 broken.append(f"{name} cannot be shown now: see the log")
         base = own_address(request)
         return page(
-            request, "experiments.html", listed=listed, divided=divided, broken=broken, base=base,
-            key_needed=signed_in(request),
+            request, "experiments.html", rows=rows, broken=broken, base=base, view=view,
+            pages=pages, found=len(found), all=len(names), key_needed=signed_in(request),
         )  # fmt: skip
 
     async def experiment(self, request: Request) -> Response:
@@ -153,12 +156,6 @@ class Static(StaticFiles):
 def signed_in(request: Request) -> bool:
     """Whether the request has a valid key."""
     return "sojourn.key" in request.scope
-
-
-def may_see(request: Request, name: str) -> bool:
-    """Whether the key of the request, if one is needed, is valid for an experiment."""
-    allowed: bool = request.app.state.catalog.allows(request.scope.get("sojourn.key"), name)
-    return allowed
 
 
 def own_address(request: Request) -> str:

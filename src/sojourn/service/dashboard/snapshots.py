@@ -105,6 +105,12 @@ class Snapshots:
     def __init__(self) -> None:
         self._cache = Cache()
 
+    async def row(self, experiment: Experiment) -> dict[str, Any]:
+        """The line of an experiment in the list of all, with the rewards of the last week."""
+        found: dict[str, Any]
+        found = await self._cache.get(experiment, "row", partial(_row, experiment), FRESH)
+        return found
+
     async def get(self, experiment: Experiment, span: str | None) -> Snapshot:
         """The experiment as it was at most `FRESH` seconds ago; by default in a span that fits."""
 
@@ -130,6 +136,14 @@ def _chart(experiment: Experiment, span: str) -> Chart:
     return since, experiment.branch.timeline(since, SPANS[span].width)
 
 
+def _row(experiment: Experiment) -> dict[str, Any]:
+    allocation = experiment.allocation
+    if allocation is not None:
+        return {"name": experiment.name, "allocation": allocation}
+    found = insight_of(experiment, _chart(experiment, "1w")[1], SPANS["1w"].width)
+    return {"name": experiment.name, "settings": experiment.settings, "insight": found}
+
+
 def _taken(
     experiment: Experiment, span: str, chart: Chart, changes: Drift, cast: Shadow | None
 ) -> Snapshot:
@@ -137,6 +151,7 @@ def _taken(
     context = {
         "name": experiment.name,
         "settings": experiment.settings,
+        "mode": experiment.mode,
         "insight": insight_of(experiment, buckets, SPANS[span].width),
         "recent": [(c, explain(experiment.policy, c)) for c in experiment.branch.recent()[:RECENT]],
         "drift": changes,
