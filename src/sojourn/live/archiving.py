@@ -175,6 +175,8 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
         unfinished.replace(target)
         for place in (target.parent, target.parent.parent, folder):
             sync(place)
+    except FileNotFoundError:
+        raise Conflict(f"{unfinished} was deleted by another call: nothing was done") from None
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -233,7 +235,7 @@ def erase(
     try:
         with store.upkeep(wait=wait) as upkeep:
             done = finish_erasing(store, upkeep, folder)
-    except Busy:
+    except (Busy, Conflict):  # another call has the lease, or has taken it
         return Erased(visits, None)
     return Erased(visits, None if done is None else done.get(user, 0))
 
@@ -255,8 +257,9 @@ def finish_erasing(
         found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
         for user, n in found.items():
             visits[user] += n
-    for user in users:
-        upkeep.erased(user)
+    if folder is not None:
+        _sweep(store, upkeep, Path(folder))
+    upkeep.erased(users)
     return visits
 
 
@@ -265,6 +268,7 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
     _, pq = pyarrow()
     path = folder / part.file
     if not path.is_file():
+        upkeep.erasing()  # `Conflict` if another call has the lease by now, and has replaced it
         raise Damaged(f"{path} is missing: is {folder} the folder of the archive?")
     ids = pq.read_table(path, columns=["user"], partitioning=None)["user"].to_pylist()
     found = Counter(user for user in ids if user in users)
@@ -304,15 +308,13 @@ def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
 
     All others are reported and left as they are: this may be the wrong folder.
     """
-    _, pq = pyarrow()
+    found = sorted(folder.glob("*/day=*/*"))
+    upkeep.erasing()  # it still has the lease: no other call can list a file that was found
     known = {part.file for part in store.series(Part, None)}
-    foreign = []
-    for path in sorted(folder.glob("*/day=*/*")):
-        if path.relative_to(folder).as_posix() not in known:
-            if _store_of(pq, path) == upkeep.store_id:
-                path.unlink(missing_ok=True)
-            else:
-                foreign.append(path)
+    left = [path for path in found if path.relative_to(folder).as_posix() not in known]
+    foreign = [path for path in left if _store_of(path) != upkeep.store_id]
+    for path in set(left).difference(foreign):
+        path.unlink(missing_ok=True)
     if foreign:
         log.warning(
             "archive: %d files that are not of this store are left as they are, such as %s",
@@ -320,10 +322,11 @@ def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
         )  # fmt: skip
 
 
-def _store_of(pq: Any, path: Path) -> str:
+def _store_of(path: Path) -> str:
     """The id of the store that has written a file; empty if it does not say."""
     if path.suffix == ".partial":
         return path.name.partition("-")[0]
+    _, pq = pyarrow()
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError):  # no Parquet, or gone meanwhile
