@@ -26,7 +26,7 @@ from ..extras import require
 from ..validation import InputError
 from .errors import Busy, Conflict, Damaged
 from .files import sync
-from .records import GROUPED, Counts, Event, Part, Row, sums_of
+from .records import GROUPED, PERSONAL, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, Upkeep, one_of_its_own
 
@@ -274,7 +274,8 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
     found = Counter(user for user in ids if user in users)
     if found:
         events = read(folder, part)
-        kept = [e._replace(user=None) if e.user in users else e for e in events]
+        erased = dict.fromkeys(PERSONAL)
+        kept = [e._replace(**erased) if e.user in users else e for e in events]
         new = write(kept, folder, part, upkeep.store_id)
         _listed(folder, new, partial(upkeep.replace, part, new))
         path.unlink(missing_ok=True)
