@@ -24,7 +24,7 @@ from urllib.parse import quote
 from ..engine.calls import calls_for
 from ..extras import require
 from ..validation import InputError
-from .errors import Busy, Conflict, Damaged
+from .errors import Busy, Conflict, Damaged, NotFound
 from .files import sync
 from .records import GROUPED, PERSONAL, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
@@ -171,7 +171,7 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
     try:
         pq.write_table(table, unfinished, compression="zstd")
         sync(unfinished)
-        digest = _digest(unfinished)
+        digest = hashlib.sha256(unfinished.read_bytes()).hexdigest()
         unfinished.replace(target)
         for place in (target.parent, target.parent.parent, folder):
             sync(place)
@@ -194,28 +194,35 @@ def origin(part: Part) -> str:
 
 def read(folder: Path, part: Part) -> list[Event]:
     """The events of a file; `Damaged` if it is missing, or not what was written."""
-    _, pq = pyarrow()
+    pa, pq = pyarrow()
     path = folder / part.file
     try:
-        digest = _digest(path)
+        data = path.read_bytes()
     except FileNotFoundError:
         raise Damaged(f"{path} is missing: is {folder} the folder of the archive?") from None
-    if digest != part.digest:
+    if hashlib.sha256(data).hexdigest() != part.digest:
         raise Damaged(f"{path} is not the file that was written: its SHA-256 differs")
-    columns = pq.read_table(path, partitioning=None).to_pydict()
+    columns = pq.read_table(pa.BufferReader(data)).to_pydict()
     return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
 
 
 def events_in(store: Store, parts: Sequence[Part], folder: str | Path) -> Iterator[list[Event]]:
     """The archived events, file by file, also of files that are replaced meanwhile."""
     for part in parts:
+        yield _read_latest(store, Path(folder), part)
+
+
+def _read_latest(store: Store, folder: Path, part: Part) -> list[Event]:
+    while True:
         try:
-            yield read(Path(folder), part)
+            return read(folder, part)
         except Damaged:
             now = {origin(each): each for each in store.series(Part, None)}
-            if now.get(origin(part), part) == part:
+            if origin(part) not in now:
+                raise NotFound(f"{part.experiment!r} was dropped, with its archive") from None
+            if now[origin(part)] == part:
                 raise
-            yield read(Path(folder), now[origin(part)])
+            part = now[origin(part)]
 
 
 def erase(
@@ -254,7 +261,11 @@ def finish_erasing(
         return None
     visits = dict.fromkeys(users, 0)
     for part in parts:
-        found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
+        try:
+            found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
+        except (Damaged, FileNotFoundError):
+            upkeep.erasing()  # `Conflict` if another call has the lease, and has replaced the file
+            raise
         for user, n in found.items():
             visits[user] += n
     if folder is not None:
@@ -268,7 +279,6 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
     _, pq = pyarrow()
     path = folder / part.file
     if not path.is_file():
-        upkeep.erasing()  # `Conflict` if another call has the lease by now, and has replaced it
         raise Damaged(f"{path} is missing: is {folder} the folder of the archive?")
     ids = pq.read_table(path, columns=["user"], partitioning=None)["user"].to_pylist()
     found = Counter(user for user in ids if user in users)
@@ -333,11 +343,6 @@ def _store_of(path: Path) -> str:
     except (OSError, ValueError):  # no Parquet, or gone meanwhile
         return ""
     return str(metadata.get(OF_STORE, b"").decode(errors="replace"))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def schema_of(pa: Any, record: Any) -> Any:
