@@ -625,6 +625,21 @@ def test_an_experiment_that_is_dropped_while_it_is_archived_or_swept(
         assert not caplog.records
 
 
+def test_an_archive_that_is_dropped_while_it_is_read(tmp_path: Path) -> None:
+    """Not the folder is wrong: that is said only where files are listed and missing."""
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        store = journal.store
+        archive(store, "news", news.now() + 1.0, tmp_path)
+        parts = store.series(Part, "news")
+        news.drop()
+        assert len(list(events_in(store, parts, tmp_path))) == 1
+        drop_archived(store, "news", tmp_path)
+        with pytest.raises(NotFound, match="'news' was dropped, with its archive"):
+            list(events_in(store, parts, tmp_path))
+
+
 def test_a_backup_deletes_what_a_killed_one_has_left(tmp_path: Path) -> None:
     with Experiment(
         "news", ["a"], store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False

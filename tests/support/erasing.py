@@ -28,13 +28,16 @@ from typing import Any
 import sojourn as sj
 from sojourn.live import (
     Ask,
+    Busy,
+    Conflict,
+    Ended,
     Experiment,
     InUse,
     Journal,
-    LiveError,
     NotFound,
     Part,
     Store,
+    Unavailable,
     archive,
     archiving,
     backup,
@@ -52,6 +55,8 @@ LEASE, LONG = 0.5, 0.7  # seconds: a holder that pauses for long loses its lease
 BRIEF = "brief"
 KINDS = "gone", "back", "kept"  # erased; erased while visits are opened; not erased
 ARMS = ["a", "b"]
+EXPECTED = Busy, Conflict, Ended, InUse, NotFound, Unavailable
+"""What may end a call beside others; `Damaged` and all else is noted."""
 
 pauses = threading.local()
 
@@ -108,11 +113,11 @@ class World:
         return random.Random(f"{self.seed} {self.number} {who}")
 
 
-def nap(often: float = 0.1) -> None:
+def nap(often: float = 0.1, most: float = 0.04) -> None:
     """Wait for no time, for a moment, or for longer than the lease."""
     draw = getattr(pauses, "draw", None)
     if draw is not None and (r := draw.random() / often) < 1.0:
-        time.sleep(LONG if r < pauses.long else 0.06 * r)
+        time.sleep(LONG if r < pauses.long else most * r)
 
 
 def slowed(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,7 +126,7 @@ def slowed(work: Callable[..., Any]) -> Callable[..., Any]:
     def napping(*given: Any) -> Any:
         nap(0.3)
         found = work(*given)
-        nap(0.8)
+        nap(0.8, 0.2)
         return found
 
     return napping
@@ -235,7 +240,7 @@ def quietly(said: Said, work: Callable[[], Any]) -> None:
     """Do it; an error that callers have to expect ends it, another one is noted."""
     try:
         work()
-    except (LiveError, InUse):
+    except EXPECTED:
         pass
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -285,10 +290,10 @@ def play_on(world: World, who: str, news: Experiment, still: list[Any]) -> None:
     player = Player(world, f"{who}{world.number}on")
     for _ in range(3):
         for visit, at in still:
-            with suppress(LiveError):
+            with suppress(*EXPECTED):
                 player.step(visit, at)
     for visit, at in still[::2]:
-        with suppress(LiveError):
+        with suppress(*EXPECTED):
             player.end(visit, at)
 
 
@@ -298,7 +303,7 @@ def come_back(world: World, who: str, news: Experiment, brief: Experiment) -> No
     for _ in range(2):
         for user in world.users("back") + world.users("kept")[:1]:
             for where in (news, brief):
-                with suppress(LiveError):
+                with suppress(*EXPECTED):
                     player.whole(where, user)
 
 
@@ -308,7 +313,7 @@ def keep(world: World, who: str, journal: Journal) -> None:
     jobs = ["archive"] * 2 + ["copy"] + ["drop"] * (who == "one" and draw.random() < 0.6)
     draw.shuffle(jobs)
     for number, job in enumerate(jobs):
-        with suppress(LiveError):
+        with suppress(*EXPECTED):
             if job == "archive":
                 for name in ("news", brief):
                     with suppress(NotFound):
@@ -455,6 +460,7 @@ def check(world: World, ready: int) -> None:
                 fell(f"{len(here)} erased ids in the bytes of {path.relative_to(world.folder)}")
     (world.folder / "last.db").unlink(missing_ok=True)
     journal.close()
+    world.said("checked")
 
 
 def everything(store: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -539,6 +545,8 @@ def play(world: World, report: Report) -> None:
     if not wait(fork(check, world), 60.0):
         world.said("fell", "the comparison did not end within a minute")
     new = world.said.lines()[before:]
+    if new[-1] != ["checked"]:
+        report.found.append(f"{world.seed}/{world.number}: the comparison came to no end")
     report.rounds += 1
     report.erased += len({line[1] for line in new if line[0] == "erasing"})
     report.late += sum(line[0] == "erased" and not line[2] for line in new)

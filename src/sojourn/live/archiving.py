@@ -284,7 +284,7 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
     found = Counter(user for user in ids if user in users)
     if found:
         events = read(folder, part)
-        erased = dict.fromkeys(PERSONAL)
+        erased: dict[str, Any] = dict.fromkeys(PERSONAL)
         kept = [e._replace(**erased) if e.user in users else e for e in events]
         new = write(kept, folder, part, upkeep.store_id)
         _listed(folder, new, partial(upkeep.replace, part, new))
