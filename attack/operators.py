@@ -87,11 +87,11 @@ def visit_what_goes(url: str, tally: Tally, over: threading.Event) -> None:
 
 
 def retire_arms(url: str, tally: Tally, over: threading.Event) -> None:
-    """An arm of the load comes and goes."""
+    """Two arms of the load come and go."""
     operator = Operator(url, tally, over)
     while not over.wait(0.3):
-        operator.call("PUT", "experiments/load/arms/d", {})
-        operator.call("DELETE", "experiments/load/arms/d")
+        for end in ("", "/retire"):
+            operator.call("POST", f"experiments/load/arms{end}", {"arms": ["d", 5]})
 
 
 SCENARIOS = {

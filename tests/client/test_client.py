@@ -176,8 +176,8 @@ def test_the_calls_of_an_experiment(client: Client) -> None:
             assert shorts.visit().end()
             with pytest.raises(NotFound):
                 shorts.get("nobody").choose()
-            shorts.retire_arm("dance")
-            shorts.add_arm("sports")
+            shorts.retire_arms("dance")
+            shorts.add_arms("sports")
             assert shorts.arms == ("cooking", "news", "sports")
             shorts.warm_start({"sports": (1000, 999), "cooking": (1000, 1), "news": (1000, 1)})
             assert shorts.visit().choose() == "sports"
@@ -288,8 +288,8 @@ def test_async(server: serving.Server) -> None:
             assert [await visit.aend(), await visit.aend()] == [True, False]
             with pytest.raises(Ended):
                 await visit.adecide()
-            await shorts.add_arm("sports")
-            await shorts.retire_arm("dance")
+            await shorts.add_arms("sports")
+            await shorts.retire_arms("dance")
             await shorts.warm_start({"sports": (10, 9)})
             assert shorts.arms == ("cooking", "news", "sports")
             several = await asyncio.gather(*(_visit(shorts, n) for n in range(20)))
@@ -369,7 +369,7 @@ def test_keys(tmp_path: Path) -> None:
             assert set(shorts.arms) == set(shorts.ranking) == set(ARMS) and not shorts.settings
             assert shorts.visit().choose() in ARMS
             with pytest.raises(AccessDenied, match="has the role 'decide'"):
-                shorts.add_arm("sports")
+                shorts.add_arms("sports")
         for wrong in (None, "sj_nobody_knows", "nonsense"):
             with (
                 Client(server.url, wrong) as client,

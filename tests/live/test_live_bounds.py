@@ -83,7 +83,7 @@ def test_the_memory_of_a_policy_is_bounded_for_the_arms_that_it_has() -> None:
         assert list(journal.store.read()) == []
         shorts = Experiment("e", [f"a{i}" for i in range(9)], long, store=journal, compiled=False)
         with pytest.raises(ValueError, match="for 10 arms it takes 102 MB"):
-            shorts.add_arm("a9")
+            shorts.add_arms("a9")
         assert len(shorts.arms) == 9 == len(loaded(journal.store, "e")[1])
 
 
@@ -93,11 +93,11 @@ def test_an_experiment_has_at_most_so_many_arms_retired_ones_included() -> None:
         save(journal.store, "e", shorts.settings.to_json(), many(MOST_ARMS - 2))
         shorts._reload()
         with pytest.raises(ValueError, match="it may have 10000"):
-            shorts.add_arm("one more")
+            shorts.add_arms("one more")
         with pytest.raises(ValueError, match="it may have 10000"):
             Experiment("e", ["one more"], sj.policies.Uniform(), store=journal, compiled=False)
-        shorts.retire_arm("a")
-        shorts.add_arm("a")
+        shorts.retire_arms("a")
+        shorts.add_arms("a")
         assert shorts.arms == ("a", "b")
 
 
@@ -108,7 +108,7 @@ def many(n: int) -> list[Arm]:
 def test_an_arm_that_the_policy_needs_is_not_retired() -> None:
     with Experiment("e", ["a", "b"], sj.policies.FixedArm(1), compiled=False) as shorts:
         with pytest.raises(ValueError, match="arm = 1 is not allowed"):
-            shorts.retire_arm("a")
+            shorts.retire_arms("a")
         assert shorts.visit().choose() == "b"
 
 

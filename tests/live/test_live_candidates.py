@@ -40,7 +40,7 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
             shown.append(visit.decide(Ask(candidates=candidates)).arm)
             visit.reward(int(shown[-1] == "c"))
         assert shown == ["b", "c", "a", "c"]
-        news.retire_arm("c")
+        news.retire_arms("c")
         assert news.visit().decide(Ask(candidates=["b", "c"])).arm == "b"
         for candidates, match in (
             (["x", "b"], "candidates = 'x' is not allowed: there is no such arm in 'news'"),
@@ -57,7 +57,7 @@ def test_an_arm_is_new_where_it_is_a_candidate() -> None:
 def test_they_are_in_the_log(tmp_path: Path) -> None:
     """Those in use, where not all of them are; an export names them, and evaluate refuses them."""
     with Experiment("news", ARMS, sj.policies.Uniform(), compiled=False) as news:
-        news.retire_arm("a")
+        news.retire_arms("a")
         for candidates in (None, ["b", "a"], ["d", "c", "b"]):
             visit = news.visit()
             visit.decide(Ask(candidates=candidates))

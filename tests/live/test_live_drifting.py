@@ -107,7 +107,7 @@ def test_buckets_are_longer_where_there_are_many() -> None:
         retired = Experiment(
             "news", ["a", "b"], sj.policies.FixedArm(0), store=journal, compiled=False
         )
-        retired.retire_arm("a")
+        retired.retire_arms("a")
         assert [each.name for each in drift(journal.store, "news").series if each.kind == ARM] == [
             "b"
         ]

@@ -1,6 +1,7 @@
 """Experiment and Visit: the simulator's decisions, and what each call does to a visit."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sojourn.live import (
     Ask,
     Busy,
     Conflict,
+    Edit,
     Ended,
     Experiment,
     Journal,
@@ -280,7 +282,7 @@ def test_a_new_arm_waits_for_positive_optimism(journal: Journal) -> None:
     for reward in (1, 1):
         happy.choose()
         happy.reward(reward)
-    experiment.add_arm("new")
+    experiment.add_arms("new")
     assert sad.choose() != "new"
     assert happy.choose() == "new"
     assert experiment_of(journal, arms=[]).arms == ("a", "b", "new")
@@ -295,7 +297,7 @@ def test_a_new_arm_waits_for_positive_optimism(journal: Journal) -> None:
     first = eager.visit(state=0)
     first.choose()
     first.reward(0)
-    eager.add_arm("new")
+    eager.add_arms("new")
     assert first.choose() == "new"
 
 
@@ -303,18 +305,36 @@ def test_arms_retire_and_return(journal: Journal) -> None:
     experiment = experiment_of(journal, arms=["a", "b"], policy=sj.policies.LearnedUCB())
     visit = experiment.visit()
     assert [visit.choose(), visit.choose(1)] == ["a", "b"]
-    experiment.retire_arm("b")
+    experiment.retire_arms("b")
     assert visit.choose(1) == "a"  # the reward of b counts though b is gone
     memory = experiment.memory
     assert (memory.pulls.tolist(), memory.clock[0]) == ([1], 2)
-    with pytest.raises(ValueError, match="the last arm cannot be retired"):
-        experiment.retire_arm("a")
-    experiment.add_arm("b")
+    with pytest.raises(Conflict, match=r"not all arms of '.*' can be retired: one has to stay"):
+        experiment.retire_arms("a")
+    experiment.add_arms("b")
     memory = experiment.memory
     assert (memory.pulls.tolist(), memory.successes.tolist()) == ([1, 1], [1, 1])
     with pytest.raises(NotFound, match="there is no arm 'z'"):
-        experiment.retire_arm("z")
+        experiment.retire_arms("z")
     assert folded(experiment)
+
+
+def test_ids_of_users_and_arms_may_be_integers(journal: Journal) -> None:
+    experiment = experiment_of(journal, arms=[1, np.int64(2)], policy=sj.policies.UCB())
+    visit = experiment.visit(user=7)
+    assert (visit.info().user, visit.choose(), experiment.arms) == ("7", "1", ("1", "2"))
+    assert visit.decide(Ask(reward=1, candidates=(2,))).arm == "2"  # type: ignore[arg-type]
+    edits = len(journal.store.series(Edit, None))
+    experiment.add_arms([3, "news"])
+    experiment.retire_arms([1, 2])
+    assert experiment.arms == ("3", "news")
+    experiment.add_arms(["1", 3])
+    details = [json.loads(e.detail) for e in journal.store.series(Edit, None)[:-edits]]
+    changed = [sorted(detail["arms"]) for detail in details]
+    assert changed == [["1"], ["1", "2"], ["3", "news"]]
+    for wrong in (True, 10**300, 1.5, [["a"]], ["a", 1.5], [5, "5"]):
+        with pytest.raises(sj.InputError, match="arms"):
+            experiment.add_arms(wrong)  # type: ignore[arg-type]
 
 
 def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
@@ -333,7 +353,7 @@ def test_a_new_arm_is_used_though_the_store_failed_when_it_came(
     with monkeypatch.context() as patch:
         patch.setattr(journal.store, "read", failing)
         with pytest.raises(Unavailable, match="not now"):
-            experiment.add_arm("c")
+            experiment.add_arms("c")
     assert [experiment.visit().choose() for _ in range(3)] == ["a", "b", "c"]
 
 

@@ -227,12 +227,12 @@ class Visits(RuleBasedStateMachine):
     @precondition(lambda self: "b" in self.experiment.arms)
     @rule()
     def retire(self) -> None:
-        self.experiment.retire_arm("b")
+        self.experiment.retire_arms("b")
 
     @precondition(lambda self: "b" not in self.experiment.arms)
     @rule()
     def return_(self) -> None:
-        self.experiment.add_arm("b")
+        self.experiment.add_arms("b")
 
     @invariant()
     def counters_are_those_of_the_model(self) -> None:

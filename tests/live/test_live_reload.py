@@ -69,7 +69,7 @@ def test_calls_go_on_while_the_log_is_replayed() -> None:
 
         store.audit_state = slow  # type: ignore[method-assign]
         with ThreadPoolExecutor(1) as pool:
-            adding = pool.submit(experiment.add_arm, "c")
+            adding = pool.submit(experiment.add_arms, "c")
             assert started.wait(30)
             for visit in before:
                 visit.choose(0)
@@ -128,7 +128,7 @@ def test_the_event_loop_is_free_while_the_store_is_read() -> None:
 
         store.read = hanging  # type: ignore[method-assign]
         with ThreadPoolExecutor(1) as pool:
-            adding = pool.submit(experiment.add_arm, "c")
+            adding = pool.submit(experiment.add_arms, "c")
             assert asked.wait(30)
             assert asyncio.run(during()) < 5.0  # it used to last until the store answered
             go.set()
@@ -170,7 +170,7 @@ def test_memory_is_right_after_reloads_in_mid_load(server: str) -> None:
                 experiments[n % 2]._reload()
                 experiments[1 - n % 2].refresh()
                 if n % 8 == 0:
-                    experiments[0].add_arm(f"x{n}")
+                    experiments[0].add_arms(f"x{n}")
             done.set()
             for each in playing:
                 each.result(60)
@@ -225,9 +225,9 @@ def test_memory_is_right_when_commits_fail_in_mid_load() -> None:
             for n in range(60):
                 with suppress(Unavailable):
                     if n % 6 == 0:
-                        experiment.add_arm(f"x{n % 4}")
+                        experiment.add_arms(f"x{n % 4}")
                     elif n % 6 == 3 and len(experiment.arms) > 2:
-                        experiment.retire_arm(experiment.arms[-1])
+                        experiment.retire_arms(experiment.arms[-1])
                     else:
                         experiment._reload()
                 time.sleep(0.01)

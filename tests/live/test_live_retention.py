@@ -1,17 +1,22 @@
 """Dropping, erasing, archiving: what goes, what stays, and what `verify` says of it."""
 
+import asyncio
 import itertools
+import os
+import random
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import postgres
 import psycopg
@@ -34,8 +39,10 @@ from sojourn.live import (
     Store,
     Unavailable,
     archiving,
+    backup,
     conformance,
     export,
+    files,
     open_store as open_at,
     verify,
 )
@@ -50,6 +57,7 @@ from sojourn.live.archiving import (
 )
 from sojourn.live.stores import sql
 from sojourn.live.stores.base import find_visit
+from sojourn.service.routes import operations
 
 numbers = itertools.count()
 Open = Callable[[], Store]
@@ -443,6 +451,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from sojourn.live import InUse, archive, archiving, erase, open_store
 from sojourn.live.stores.base import find_visit
+from sojourn.service.routes import operations
 url, folder, users = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
 archiving.STEPS, store = 60, None
 while store is None:
@@ -468,6 +477,184 @@ store.close()
     check_world(world)
 
 
+def test_a_visit_that_opens_beside_an_erasure_keeps_its_user_or_loses_it(server: str) -> None:
+    """Its first event has the id if its row has: else no later erasure would find it."""
+    url = postgres.database(server, f"kept{next(numbers)}")
+    with Journal(url, upkeep=False) as journal, Journal(url, upkeep=False) as others:
+        news, same = (
+            Experiment("news", ["a"], sj.policies.UCB(), store=each, compiled=False)
+            for each in (journal, others)
+        )
+        news.visit("u", "v0").choose()
+        store: Any = journal.store
+        writing, opened = store._writing, itertools.count(1)
+
+        @contextmanager
+        def interrupted() -> Iterator[Any]:
+            with writing() as run:
+
+                def slow(*query: Any) -> Any:
+                    same.visit("u", f"v{next(opened)}").choose()
+                    return run(*query)
+
+                yield slow
+
+        store._writing = interrupted
+        store.erase("u")
+        store._writing = writing
+        kept = {row.id for row in store.visits("news", limit=99)[1] if row.user == "u"}
+        opens = {event.visit for event in store.events("news") if event.user == "u"}
+        assert kept == opens != set() and "v0" not in kept
+        store.erase("u")
+        assert {event.user for event in store.events("news")} == {None}
+
+
+def test_rows_that_sqlite_has_moved_leave_no_copy(tmp_path: Path) -> None:
+    """Rows that grow are moved to other pages, and `secure_delete` does not see the old copies."""
+    path, draw = tmp_path / "live.db", random.Random(2)
+    store = SqliteStore(path)
+    users = [f"user-{number:04d}-secret" for number in range(600)]
+    insert = (
+        "INSERT INTO sojourn_visit (experiment, id, version, \"user\") VALUES ('news', ?, 1, ?)"
+    )
+    grow = "UPDATE sojourn_visit SET step = step + 1, request = ? WHERE id = ?"
+    with store._writing() as run:
+        for number in range(6000):
+            run(insert, (f"{number}", users[number % 600]))
+            for _ in range(2):
+                other = max(0, number - int(draw.expovariate(0.02)))
+                run(grow, (f"{draw.getrandbits(128):032x}", f"{other}"))
+    for user in users[::3]:
+        store.erase(user)
+    with store.upkeep() as upkeep:
+        finish_erasing(store, upkeep, None)
+    raw = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert [user for user in users[::3] if user.encode() in raw] == []
+    assert users[1].encode() in raw
+    store.close()
+
+
+def test_the_write_ahead_log_of_a_killed_process_is_emptied_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    with Experiment(
+        "news", ["a"], store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+    ) as news:
+        news.visit("anna-secret").choose()
+        (tmp_path / "killed").mkdir()
+        for file in tmp_path.glob("live.db*"):
+            shutil.copy(file, tmp_path / "killed")
+    log = tmp_path / "killed" / "live.db-wal"
+    assert b"anna-secret" in log.read_bytes()
+    store = SqliteStore(tmp_path / "killed" / "live.db")
+    assert log.stat().st_size == 0
+    store.close()
+
+
+def test_a_file_that_a_killed_erasure_has_left_goes_before_the_next_one_is_done(
+    open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was killed when the new file was listed, and the old one was still there."""
+    with Journal(open_store(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        store = journal.store
+        archive(store, "news", news.now() + 1.0, tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", lambda *given, **how: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                erase(store, "u1", tmp_path)
+        assert len(list(tmp_path.rglob("*.parquet"))) == 2
+        assert erase(store, "u2", tmp_path) == Erased(0, 2)
+        (file,) = tmp_path.rglob("*.parquet")
+        assert file.relative_to(tmp_path).as_posix() == store.series(Part, None)[0].file
+        assert verify(store, "news", tmp_path) == {}
+
+
+def test_a_sweep_that_was_paused_deletes_no_file_of_the_next_holder(
+    open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal(open_store(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        store, paused = journal.store, []
+        series = store.series
+
+        def slow(*given: Any) -> Any:
+            found = series(*given)
+            if not paused:
+                paused.append(time.sleep(0.2))
+                assert archive(store, "news", news.now() + 1.0, tmp_path).visits == 6
+            return found
+
+        monkeypatch.setattr(store, "series", slow)
+        with store.upkeep(lease=0.05) as upkeep:
+            archiving._sweep(store, upkeep, tmp_path)
+            with pytest.raises(Conflict):
+                archiving._sweep(store, upkeep, tmp_path)
+        assert verify(store, "news", tmp_path) == {}
+
+
+def test_an_experiment_that_is_dropped_while_it_is_archived_or_swept(
+    open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Nothing is listed of it, and nobody is told of a failure."""
+    with Journal(open_store(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        store, write = journal.store, archiving.write
+
+        def interrupted(*given: Any) -> Part:
+            if "news" in store.read():
+                store.drop("news")
+            return write(*given)
+
+        with monkeypatch.context() as patch:  # its rows are deleted some at a time
+            patch.setattr(type(store), "_purge", lambda store: None)
+            patch.setattr(archiving, "write", interrupted)
+            assert archive(store, "news", 1e12, tmp_path) == Archived()
+        assert store.series(Part, None) == [] == list(tmp_path.rglob("*.parquet"))
+        news.operations._dirty = True
+        journal._look_after(news.branch, None, True)
+        assert news.dropped and not caplog.records
+        for look in (verify, partial(export, path=tmp_path / "steps.csv")):
+            with pytest.raises(NotFound, match="there is no experiment 'news'"):
+                look(store, "news")
+        asyncio.run(operations._archive(store, "news", 1e12, tmp_path))
+        assert not caplog.records
+
+
+def test_an_archive_that_is_dropped_while_it_is_read(tmp_path: Path) -> None:
+    """Not the folder is wrong: that is said only where files are listed and missing."""
+    with Journal(SqliteStore.in_memory(), upkeep=False) as journal:
+        news = Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
+        play(news, 6)
+        store = journal.store
+        archive(store, "news", news.now() + 1.0, tmp_path)
+        parts = store.series(Part, "news")
+        news.drop()
+        assert len(list(events_in(store, parts, tmp_path))) == 1
+        drop_archived(store, "news", tmp_path)
+        with pytest.raises(NotFound, match="'news' was dropped, with its archive"):
+            list(events_in(store, parts, tmp_path))
+
+
+def test_a_backup_deletes_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    with Experiment(
+        "news", ["a"], store=f"sqlite:///{tmp_path / 'live.db'}", compiled=False
+    ) as news:
+        left, running = tmp_path / ".sojourn-1.part", tmp_path / ".sojourn-2.part"
+        for file in (left, running, tmp_path / ".sojourn-1.part-journal"):
+            file.write_text("u1")
+            os.utime(file, (0.0, 0.0))
+        with running.open() as held:
+            assert files.locked(held.fileno())
+            backup(f"sqlite:///{tmp_path / 'live.db'}", tmp_path / "copy.db")
+        assert {file.name for file in tmp_path.glob(".*")} == {running.name}
+        assert (tmp_path / "copy.db").is_file() and news.visit().choose() == "a"
+
+
 def test_a_file_of_another_store_is_reported_and_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -486,6 +673,11 @@ def test_a_file_of_another_store_is_reported_and_stays(
                 archive(news.journal.store, "news", news.now() + 1.0, tmp_path / "one")
                 assert not any(path.exists() for path in left)
                 assert plain.exists() and pages[0][0].exists() and len(list(own.rglob("*.*"))) == 3
+                with pytest.raises(Damaged, match=r"is missing: is .* the folder of the archive"):
+                    erase(news.journal.store, "u1", tmp_path / "one")
+                news.drop()
+                drop_archived(news.journal.store, "news", tmp_path / "one")
+                assert plain.exists() and pages[0][0].exists() and len(list(own.rglob("*.*"))) == 2
     assert "archive: 2 files that are not of this store are left as they are" in caplog.text
 
 

@@ -86,9 +86,9 @@ def test_arms_are_found_by_name() -> None:
     with Journal("memory://", upkeep=False) as journal:
         shorts = split(journal, sj.policies.KLUCB())
         old, new = shorts.variants.values()
-        new.add_arm("y")
+        new.add_arms("y")
         for arm in ("x", "y"):
-            old.add_arm(arm)
+            old.add_arms(arm)
         users = [f"u{n}" for n in range(40)]
         play(shorts, users, draw)
         new.refresh()
@@ -100,7 +100,7 @@ def test_arms_are_found_by_name() -> None:
         assert new.arms == ("a", "b", "c", "y") and pulls["x"] > 0.0 and pulls["y"] > 0.0
         assert new.memory.pulls.tolist() == expected.tolist()
         assert new.memory.clock[0] == own.sum() + sum(pulls.values())
-        new.add_arm("x")
+        new.add_arms("x")
         assert new.memory.pulls.tolist() == [*expected, pulls["x"]]
 
 

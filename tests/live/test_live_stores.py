@@ -214,7 +214,7 @@ def test_processes_learn_from_one_another(database: str) -> None:
             )
             for journal in (one, two)
         ]
-        experiments[0].add_arm("c")
+        experiments[0].add_arms("c")
         experiments[1].refresh()
         assert experiments[1].arms == ("a", "b", "c")
         ids = [experiments[0].visit(id=f"v{n}").id for n in range(4)]
@@ -298,7 +298,7 @@ def test_a_visit_shows_an_arm_that_another_process_has_just_added(database: str)
             Experiment("news", ["a"], sj.policies.UCB(), store=journal, compiled=False)
             for journal in (one, two)
         )
-        first.add_arm("b")
+        first.add_arms("b")
         visit = first.visit(id="v")
         visit.choose()
         assert visit.decide(Ask(reward=1, request="r", step=2)).arm == "b"
@@ -314,7 +314,7 @@ def test_a_sweep_meets_an_arm_that_another_process_has_just_added(database: str)
             )
             for journal in (one, two)
         )
-        first.add_arm("b")
+        first.add_arms("b")
         visit = first.visit(id="v")
         visit.choose()
         assert visit.decide(Ask(reward=1, request="r")).arm == "b"

@@ -145,7 +145,7 @@ def test_what_the_caller_shows_is_recorded(tmp_path: Path) -> None:
             other.choose(logged="x")
         with pytest.raises(ValueError, match=r"logged.propensity = 2 is not allowed"):
             other.choose(logged=Logged("a", 2))
-        shorts.variants["old"].retire_arm("a")  # what was shown was shown
+        shorts.variants["old"].retire_arms("a")  # what was shown was shown
         assert other.choose(logged="a") == "a"
 
 
@@ -287,8 +287,8 @@ def test_an_experiment_has_at_least_one_branch() -> None:
         for ask in (lambda: both.policy, lambda: both.memory, both.counts, lambda: both.branch):
             with pytest.raises(InputError, match="'shorts' has variants: use one of old, new"):
                 ask()
-        both.add_arm("d")
-        both.retire_arm("a")
+        both.add_arms("d")
+        both.retire_arms("a")
         assert both.arms == ("b", "c", "d") == both.variants["old"].arms
         both.warm_start({"d": (4, 3)})
         assert {b.all_arms[3].pulls for b in both.variants.values()} == {4.0}

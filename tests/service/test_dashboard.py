@@ -68,8 +68,11 @@ def server() -> Iterator[Server]:
         make(server, "shorts", list(MEANS), policy={"name": "KLULCB"})
         make(server, NASTY, ["<b>bold</b>", "plain"])
         make(server, "many", [f"clip-{i:05d}" for i in range(MANY)], policy={"name": "Uniform"})
-        assert server.call("PUT", "/v1/experiments/shorts/arms/old", {"pulls": 40})[0] == 201
-        assert server.call("DELETE", "/v1/experiments/shorts/arms/old")[0] == 200
+        old = {"arms": ["old"]}
+        assert server.call("POST", "/v1/experiments/shorts/arms", old)[0] == 200
+        prior = {"arms": {"old": {"pulls": 40}}}
+        assert server.call("PUT", "/v1/experiments/shorts/prior", prior)[0] == 200
+        assert server.call("POST", "/v1/experiments/shorts/arms/retire", old)[0] == 200
         traffic(server, "shorts", 30, seed=1)
         traffic(server, NASTY, 2, seed=2)
         traffic(server, "many", 4, seed=3)

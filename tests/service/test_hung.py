@@ -49,8 +49,8 @@ def test_a_hung_database_hangs_nothing(server: str) -> None:
             *[("POST", f"{VISITS}/v{n}/decisions", {"request": "s"}) for n in range(20)],
             *[("POST", f"{VISITS}/w{n}/decisions", {"request": "r"}) for n in range(40)],
             *[("GET", f"{VISITS}/v{n}", None) for n in range(20)],
-            ("PUT", f"{NEWS}/arms/c", {}),
-            ("PUT", f"{NEWS}/arms/d", {}),
+            ("POST", f"{NEWS}/arms", {"arms": ["c"]}),
+            ("POST", f"{NEWS}/arms", {"arms": ["d"]}),
             ("POST", f"{NEWS}/batch", {"calls": [{"call": "decide", "visit": "w0"}] * 9}),
             *[("GET", path, None) for path in (
                 "/readyz", "/v1/experiments", NEWS, f"{NEWS}/insight", "/", "/experiments/news"

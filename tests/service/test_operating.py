@@ -32,7 +32,7 @@ def test_drop_erase_and_the_log_of_changes(tmp_path: Path) -> None:
         http.app.state.keyring._due = 0.0
         signed = {"headers": {"authorization": f"Bearer {token}"}}
         assert http.put(SHORTS, json=PLAIN, **signed).status_code == 201
-        assert http.put(f"{SHORTS}/arms/c", json={}, **signed).status_code == 201
+        assert http.post(f"{SHORTS}/arms", json={"arms": ["c"]}, **signed).status_code == 200
         assert http.put(SHORTS, json=PLAIN, **signed).status_code == 200  # changes nothing
         visit(http, "v1", **signed)
         visit(http, "v2", "anna", **signed)
@@ -41,7 +41,10 @@ def test_drop_erase_and_the_log_of_changes(tmp_path: Path) -> None:
         assert http.get(f"{SHORTS}/visits/v2", **signed).json()["user"] is None
         assert http.get(f"{SHORTS}/visits/v1", **signed).json()["user"] == "u42"
         dropped = http.delete(SHORTS, **signed)
-        assert (dropped.status_code, dropped.json()) == (200, {"dropped": "shorts"})
+        assert (dropped.status_code, dropped.json()) == (
+            200,
+            {"dropped": "shorts", "removed_files": 0, "kept_files": 0},
+        )
         for method, path, body in (
             ("GET", SHORTS, None), ("DELETE", SHORTS, None),
             ("POST", f"{SHORTS}/visits/v1/decisions", {}),

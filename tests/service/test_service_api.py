@@ -1,6 +1,7 @@
 """The HTTP API in one process: every call, every refusal, and what is counted of them."""
 
 import asyncio
+import json
 import re
 import traceback
 from collections.abc import Iterator
@@ -88,7 +89,8 @@ def test_the_server_makes_ids_and_names_may_have_anything_printable(http: Caller
     assert http.get(odd).json()["name"] == "a/b é%"
     assert http.post(f"{odd}/visits/v%2F1/decisions", json={"opening": {}}).json()["id"] == "v/1:1"
     assert http.get(f"{odd}/visits/v%2F1").json()["step"] == 1
-    assert http.delete(f"{odd}/arms/x%2Fy").json()["retired"] is True
+    arms = http.post(f"{odd}/arms/retire", json={"arms": ["x/y"]}).json()["arms"]
+    assert [arm["name"] for arm in arms if arm["retired"]] == ["x/y"]
     assert http.get("/v1/experiments").json()["experiments"] == ["a/b é%", "shorts"]
 
 
@@ -201,14 +203,19 @@ def test_experiments_change(http: Caller) -> None:
     assert again.json()["reward_wait"] == 60
     other = {**PLAIN, "user": {"model": "moving-average", "theta": 0.5}}
     assert http.put(SHORTS, json=other).status_code == 409
-    added = http.put(f"{SHORTS}/arms/news", json={"pulls": 10, "successes": 4})
-    assert added.json() == {"name": "news", "pulls": 10, "mean": 0.4, "retired": False}
-    assert http.put(f"{SHORTS}/arms/news", json={}).status_code == 200
+    added = http.post(f"{SHORTS}/arms", json={"arms": ["news", 7]})
+    names = ["dance", "cooking", "news", "7"]
+    assert [arm["name"] for arm in added.json()["arms"]] == names
+    edit = http.get("/v1/changes?limit=1").json()["changes"][0]
+    assert json.loads(edit["detail"]) == {"arms": {"news": {}, "7": {}}}
+    assert http.post(f"{SHORTS}/arms", json={"arms": ["news"]}).status_code == 200
     warm = http.put(f"{SHORTS}/prior", json={"arms": {"news": {"pulls": 4, "successes": 1}}})
     assert {a["name"]: a["mean"] for a in warm.json()["arms"]}["news"] == 0.25
-    for arm, status in (("dance", 200), ("cooking", 200), ("news", 409), ("golf", 404)):
-        assert http.delete(f"{SHORTS}/arms/{arm}").status_code == status, arm
-    assert http.put(f"{SHORTS}/arms/dance", json={}).json()["retired"] is False
+    for arms, status in ((["dance", "cooking", 7], 200), (["news"], 409), (["news", "golf"], 404)):
+        answer = http.post(f"{SHORTS}/arms/retire", json={"arms": arms})
+        assert answer.status_code == status, arms
+    back = http.post(f"{SHORTS}/arms", json={"arms": ["dance"]}).json()["arms"]
+    assert [arm["name"] for arm in back if not arm["retired"]] == ["dance", "news"]
     decided = http.post(f"{SHORTS}/visits/v/decisions", json={"opening": {}}).json()
     assert decided["propensity"] == 0.5
 
@@ -241,7 +248,8 @@ REFUSED = [
     ("PUT", SHORTS, '{"arms":["a"],"policy":{"name":"UCB","parameters":{"z":1}}}', 422, "'z'"),
     ("PUT", SHORTS, '{"arms": ["a"], "reward_wait": 9, "idle_timeout": 1}', 422, "reward_wait"),
     ("PUT", SHORTS, '{"arms": ["a"], "user": {"theta": 0.5}}', 422, "user.theta is not known"),
-    ("PUT", f"{SHORTS}/arms/dance", '{"successes": 1}', 422, "at most its pulls, 0"),
+    ("POST", f"{SHORTS}/arms", '{"arms": [1.5]}', 422, "arms.0"),
+    ("PUT", f"{SHORTS}/prior", '{"arms": {"dance": {"successes": 1}}}', 422, "from 0 to 0"),
     ("PUT", f"{SHORTS}/prior", '{"arms": {"golf": {"pulls": 1}}}', 404, "no arm 'golf'"),
     ("GET", "/v1/experiments/none", None, 404, "there is no experiment 'none'"),
     ("GET", f"{SHORTS}/visits/none", None, 404, "there is no visit 'none'"),

@@ -62,9 +62,9 @@ def test_calls_on_a_broken_one_say_why_it_is_not_served(http: Caller) -> None:
         http.get(f"{vast}/insight"),
         http.post(f"{vast}/visits", json={}),
         http.post(f"{vast}/visits/v/decisions", json={"opening": {}}),
-        http.put(f"{vast}/arms/d", json={}),
+        http.post(f"{vast}/arms", json={"arms": ["d"]}),
         http.post(f"{vast}/batch", json={"calls": []}),
-        http.delete(f"{vast}/arms/a"),
+        http.post(f"{vast}/arms/retire", json={"arms": ["a"]}),
     ]
     assert {answer.status_code for answer in answers} == {409}
     (body,) = {tuple(answer.json().items()) for answer in answers}

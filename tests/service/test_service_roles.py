@@ -43,8 +43,8 @@ EXPECTED = {
     "GET /metrics": "read owner operator",  # for all experiments
     # changing an experiment
     f"PUT {V1}": "owner operator",
-    f"PUT {V1}/arms/{{arm}}": "owner operator",
-    f"DELETE {V1}/arms/{{arm}}": "owner operator",
+    f"POST {V1}/arms": "owner operator",
+    f"POST {V1}/arms/retire": "owner operator",
     f"PUT {V1}/prior": "owner operator",
     f"PUT {V1}/variants": "owner operator",
     f"GET {V1}/variants": "read owner operator",

@@ -11,6 +11,7 @@ from sojourn.service.auth import keys
 
 SHORTS = "/v1/experiments/shorts"
 FIXED = {"name": "FixedArm", "parameters": {"arm": 0}}
+GONE = {"dropped": "shorts", "removed_files": 0, "kept_files": 0}
 GIVEN = {
     "arms": ["a", "b"],
     "variants": {
@@ -82,8 +83,9 @@ def test_shares(http: Caller) -> None:
 
 def test_what_is_not_for_it(http: Caller) -> None:
     """Calls for one experiment name the variants; those for variants, that there are none."""
-    for method, path in (("GET", ""), ("GET", "/insight"), ("PUT", "/arms/c"), ("PUT", "/prior")):
-        status, wrong = said(http, method, SHORTS + path, {"arms": {}} if path == "/prior" else {})
+    for method, path in (("GET", ""), ("GET", "/insight"), ("POST", "/arms"), ("PUT", "/prior")):
+        body = {"/arms": {"arms": ["c"]}, "/prior": {"arms": {}}}.get(path, {})
+        status, wrong = said(http, method, SHORTS + path, body)
         assert status == 409 and "use one of shorts:old, shorts:new" in wrong["detail"]
     assert said(http, "PUT", SHORTS, {"arms": ["a"]})[0] == 409
     assert said(http, "GET", f"{SHORTS}/ranking") == (200, {"arms": ["a", "b"]})
@@ -104,7 +106,7 @@ def test_what_is_not_for_it(http: Caller) -> None:
         assert said(http, "PUT", "/v1/experiments/other/variants", {**GIVEN, **change})[0] == 422
     assert said(http, "GET", "/v1/experiments")[1]["experiments"] == names  # nothing halfway
     assert 'sojourn_guardrail_acted{experiment="shorts"} 0.0' in http.get("/metrics").text
-    assert said(http, "DELETE", SHORTS) == (200, {"dropped": "shorts"})
+    assert said(http, "DELETE", SHORTS) == (200, GONE)
     assert said(http, "GET", "/v1/experiments")[1]["experiments"] == []
 
 

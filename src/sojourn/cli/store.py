@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +48,10 @@ def verify_command(
 
     url, names = store_first(words or [])
     with reading(url) as store:
-        wrong = {name: verify(store, name, archive) for name in names or all_of_their_own(store)}
+        wrong = {}
+        for name in names or all_of_their_own(store):
+            with suppress(*_dropped_since(names)):
+                wrong[name] = verify(store, name, archive)
     found = [
         {"experiment": name, "counter": list(key), "counted": counted, "events": folded}
         for name, differing in wrong.items()
@@ -64,6 +68,13 @@ def verify_command(
         print(f"{count} experiment{'' if count == 1 else 's'}: all sums agree with the events")
     if found:
         raise typer.Exit(1)
+
+
+def _dropped_since(names: list[str]) -> list[type[Exception]]:
+    """The error that ends nothing if all experiments were meant: one was dropped meanwhile."""
+    from ..live import NotFound
+
+    return [] if names else [NotFound]
 
 
 def _difference(found: dict[str, Any]) -> list[str]:
@@ -138,7 +149,8 @@ def archive_command(
         before, done = store.ping() - DAY * older_than, {}
         for name in names or all_of_their_own(store):
             try:
-                done[name] = archive(store, name, before, to)
+                with suppress(*_dropped_since(names)):
+                    done[name] = archive(store, name, before, to)
             except InputError as error:
                 if names:
                     raise
@@ -161,7 +173,7 @@ def drop_command(
     as_json: AsJson = False,
 ) -> None:
     """Delete an experiment, its variants and all their data; with --archive, their files too."""
-    from ..live import drop_archived
+    from ..live import NotFound, drop_archived
     from ..live.archiving import dropped_parts
     from ..live.enrolment import drop_with_variants
 
@@ -172,7 +184,12 @@ def drop_command(
             "undone: add --yes to confirm"
         )
     with writable(url, f"DELETE /v1/experiments/{experiment}") as store:
-        dropped = drop_with_variants(store, experiment)
+        try:
+            dropped = drop_with_variants(store, experiment)
+        except NotFound:
+            if archive is None or not dropped_parts(store, experiment):
+                raise
+            dropped = [experiment]  # before, and its files were kept
         removed = 0
         if archive is not None:
             removed = sum(drop_archived(store, name, archive) for name in dropped)
@@ -186,7 +203,7 @@ def drop_command(
     if kept:
         print(
             f"archive files kept: {kept:,}; users are still erased from them, and "
-            "--archive FOLDER would have deleted them"
+            "the same command with --archive FOLDER deletes them"
         )
 
 

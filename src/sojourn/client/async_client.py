@@ -19,7 +19,7 @@ from ..live.answers import (
     shallow,
 )
 from ..live.errors import Conflict
-from ..live.names import check_name
+from ..live.names import Id, as_text, check_name, check_names, one_or_many
 from ..validation import InputError
 from .caller import (
     RETRIES,
@@ -73,7 +73,7 @@ class AsyncClient:
     async def experiment(
         self,
         name: str,
-        arms: Sequence[str] = (),
+        arms: Sequence[Id] = (),
         policy: "Policy | Mapping[str, Any] | str | None" = None,
         user: "User | Mapping[str, Any] | str | None" = None,
         *,
@@ -123,22 +123,20 @@ class AsyncExperiment:
         return self._standby.ranking
 
     async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
+        self, user: Id | None = None, id: str | None = None, state: float | None = None
     ) -> "AsyncVisit":
-        return AsyncVisit(self, id, _given(Opening(user, state)))
+        return AsyncVisit(self, id, _given(Opening(as_text(user), state)))
 
     def get(self, id: str) -> "AsyncVisit":
         return AsyncVisit(self, id)
 
-    async def add_arm(self, name: str) -> None:
-        """Activate an arm, for the first time or again."""
-        await self._call("PUT", "arms", check_name("arm", name))
-        await self._find(self._call)
+    async def add_arms(self, names: Id | Sequence[Id]) -> None:
+        """Activate one arm or many, for the first time or again."""
+        self._see(await self._call("POST", "arms", arms=one_or_many("arms", names)))
 
-    async def retire_arm(self, name: str) -> None:
-        """Stop choosing an arm; its counts stay."""
-        await self._call("DELETE", "arms", check_name("arm", name))
-        await self._find(self._call)
+    async def retire_arms(self, names: Id | Sequence[Id]) -> None:
+        """Stop choosing one arm or many; their counts stay. `Conflict` if no arm would be left."""
+        self._see(await self._call("POST", "arms", "retire", arms=one_or_many("arms", names)))
 
     async def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior counts, (pulls, successes) by arm; they replace those given before."""
@@ -147,7 +145,7 @@ class AsyncExperiment:
 
     async def _enter(
         self,
-        arms: Sequence[str],
+        arms: Sequence[Id],
         policy: Any,
         user: Any,
         settings: Mapping[str, Any],
@@ -172,7 +170,7 @@ class AsyncExperiment:
         if not arms:
             await self._find(self._call)
         if arms or body:
-            body["arms"] = list(arms or self.arms)
+            body["arms"] = check_names("arms", arms or self.arms)
             request = Request.of("PUT", "experiments", self.name, **body)
             self._see(await self._caller.call(request))
 

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..live.answers import Ask, Logged, OtherSettings
+from ..live.names import Id
 from .async_client import AsyncExperiment, AsyncVisit
 from .caller import RETRIES, TIMEOUT, Caller, blocking, finish
 
@@ -51,7 +52,7 @@ class Client:
     def experiment(
         self,
         name: str,
-        arms: Sequence[str] = (),
+        arms: Sequence[Id] = (),
         policy: "Policy | Mapping[str, Any] | str | None" = None,
         user: "User | Mapping[str, Any] | str | None" = None,
         *,
@@ -108,7 +109,7 @@ class Experiment:
         return self._twin.settings
 
     def visit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
+        self, user: Id | None = None, id: str | None = None, state: float | None = None
     ) -> "Visit":
         """A visit, opened with its first decision; a known `id` continues that visit."""
         return Visit(finish(self._twin.avisit(user, id, state)))
@@ -117,8 +118,8 @@ class Experiment:
         """A visit that was opened before; if it was not, a call on it raises `NotFound`."""
         return Visit(self._twin.get(id))
 
-    add_arm = blocking("Experiment.add_arm", AsyncExperiment.add_arm)
-    retire_arm = blocking("Experiment.retire_arm", AsyncExperiment.retire_arm)
+    add_arms = blocking("Experiment.add_arms", AsyncExperiment.add_arms)
+    retire_arms = blocking("Experiment.retire_arms", AsyncExperiment.retire_arms)
     warm_start = blocking("Experiment.warm_start", AsyncExperiment.warm_start)
 
 
@@ -135,7 +136,7 @@ class Visit:
     def id(self) -> str:
         return self._twin.id
 
-    def choose(self, reward: float | None = None, *, logged: Logged | str | None = None) -> str:
+    def choose(self, reward: float | None = None, *, logged: Logged | Id | None = None) -> str:
         """The arm to show next, after the reward of the pending step, in one round trip."""
         return self.decide(Ask(reward=reward, logged=Logged.of(logged))).arm
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 from .. import validation
 from ..registry import described
 from ..validation import InputError
-from .names import check_name, check_names
+from .names import Id, as_text, check_name, check_names
 
 LEARNED, SAME, TOO_LATE = "learned", "same", "late"  # the outcomes of a reward
 NOT_SENT = "not sent"  # and in a client whose service is away
@@ -41,19 +41,19 @@ class Logged:
     propensity: float | None = None
 
     def __post_init__(self) -> None:
-        check_name("logged.arm", self.arm)
+        object.__setattr__(self, "arm", check_name("logged.arm", as_text(self.arm)))
         if self.propensity is not None:
             propensity = validation.number("logged.propensity", self.propensity, 0, 1)
             object.__setattr__(self, "propensity", propensity)
 
     @classmethod
-    def of(cls, given: "Logged | str | None") -> "Logged | None":
+    def of(cls, given: "Logged | Id | None") -> "Logged | None":
         """Also makes one from an arm alone.
 
         >>> Logged.of("news")
         Logged(arm='news', propensity=None)
         """
-        return cls(given) if isinstance(given, str) else given
+        return given if given is None or isinstance(given, Logged) else cls(as_text(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Opening:
 
     def __post_init__(self) -> None:
         if self.user is not None:
-            check_name("user", self.user)
+            object.__setattr__(self, "user", check_name("user", as_text(self.user)))
         if self.state is not None:
             object.__setattr__(self, "state", validation.number("state", self.state, 0, 1))
 

@@ -24,9 +24,9 @@ from urllib.parse import quote
 from ..engine.calls import calls_for
 from ..extras import require
 from ..validation import InputError
-from .errors import Busy, Conflict, Damaged
+from .errors import Busy, Conflict, Damaged, NotFound
 from .files import sync
-from .records import GROUPED, Counts, Event, Part, Row, sums_of
+from .records import GROUPED, PERSONAL, Counts, Event, Part, Row, sums_of
 from .settings import Settings, split_of
 from .stores.base import Store, Upkeep, one_of_its_own
 
@@ -171,10 +171,12 @@ def write(events: Sequence[Event], folder: Path, part: Part, store_id: str) -> P
     try:
         pq.write_table(table, unfinished, compression="zstd")
         sync(unfinished)
-        digest = _digest(unfinished)
+        digest = hashlib.sha256(unfinished.read_bytes()).hexdigest()
         unfinished.replace(target)
         for place in (target.parent, target.parent.parent, folder):
             sync(place)
+    except FileNotFoundError:
+        raise Conflict(f"{unfinished} was deleted by another call: nothing was done") from None
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -192,28 +194,35 @@ def origin(part: Part) -> str:
 
 def read(folder: Path, part: Part) -> list[Event]:
     """The events of a file; `Damaged` if it is missing, or not what was written."""
-    _, pq = pyarrow()
+    pa, pq = pyarrow()
     path = folder / part.file
     try:
-        digest = _digest(path)
+        data = path.read_bytes()
     except FileNotFoundError:
         raise Damaged(f"{path} is missing: is {folder} the folder of the archive?") from None
-    if digest != part.digest:
+    if hashlib.sha256(data).hexdigest() != part.digest:
         raise Damaged(f"{path} is not the file that was written: its SHA-256 differs")
-    columns = pq.read_table(path, partitioning=None).to_pydict()
+    columns = pq.read_table(pa.BufferReader(data)).to_pydict()
     return [Event(*row) for row in zip(*(columns[name] for name in Event._fields), strict=True)]
 
 
 def events_in(store: Store, parts: Sequence[Part], folder: str | Path) -> Iterator[list[Event]]:
     """The archived events, file by file, also of files that are replaced meanwhile."""
     for part in parts:
+        yield _read_latest(store, Path(folder), part)
+
+
+def _read_latest(store: Store, folder: Path, part: Part) -> list[Event]:
+    while True:
         try:
-            yield read(Path(folder), part)
+            return read(folder, part)
         except Damaged:
             now = {origin(each): each for each in store.series(Part, None)}
-            if now.get(origin(part), part) == part:
+            if origin(part) not in now:
+                raise NotFound(f"{part.experiment!r} was dropped, with its archive") from None
+            if now[origin(part)] == part:
                 raise
-            yield read(Path(folder), now[origin(part)])
+            part = now[origin(part)]
 
 
 def erase(
@@ -233,7 +242,7 @@ def erase(
     try:
         with store.upkeep(wait=wait) as upkeep:
             done = finish_erasing(store, upkeep, folder)
-    except Busy:
+    except (Busy, Conflict):  # another call has the lease, or has taken it
         return Erased(visits, None)
     return Erased(visits, None if done is None else done.get(user, 0))
 
@@ -252,11 +261,16 @@ def finish_erasing(
         return None
     visits = dict.fromkeys(users, 0)
     for part in parts:
-        found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
+        try:
+            found = _rewrite(upkeep, Path(folder or ""), part, visits.keys())
+        except (Damaged, FileNotFoundError):
+            upkeep.erasing()  # `Conflict` if another call has the lease, and has replaced the file
+            raise
         for user, n in found.items():
             visits[user] += n
-    for user in users:
-        upkeep.erased(user)
+    if folder is not None:
+        _sweep(store, upkeep, Path(folder))
+    upkeep.erased(users)
     return visits
 
 
@@ -270,7 +284,8 @@ def _rewrite(upkeep: Upkeep, folder: Path, part: Part, users: Collection[str]) -
     found = Counter(user for user in ids if user in users)
     if found:
         events = read(folder, part)
-        kept = [e._replace(user=None) if e.user in users else e for e in events]
+        erased: dict[str, Any] = dict.fromkeys(PERSONAL)
+        kept = [e._replace(**erased) if e.user in users else e for e in events]
         new = write(kept, folder, part, upkeep.store_id)
         _listed(folder, new, partial(upkeep.replace, part, new))
         path.unlink(missing_ok=True)
@@ -304,15 +319,13 @@ def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
 
     All others are reported and left as they are: this may be the wrong folder.
     """
-    _, pq = pyarrow()
+    found = sorted(folder.glob("*/day=*/*"))
+    upkeep.erasing()  # it still has the lease: no other call can list a file that was found
     known = {part.file for part in store.series(Part, None)}
-    foreign = []
-    for path in sorted(folder.glob("*/day=*/*")):
-        if path.relative_to(folder).as_posix() not in known:
-            if _store_of(pq, path) == upkeep.store_id:
-                path.unlink(missing_ok=True)
-            else:
-                foreign.append(path)
+    left = [path for path in found if path.relative_to(folder).as_posix() not in known]
+    foreign = [path for path in left if _store_of(path) != upkeep.store_id]
+    for path in set(left).difference(foreign):
+        path.unlink(missing_ok=True)
     if foreign:
         log.warning(
             "archive: %d files that are not of this store are left as they are, such as %s",
@@ -320,20 +333,16 @@ def _sweep(store: Store, upkeep: Upkeep, folder: Path) -> None:
         )  # fmt: skip
 
 
-def _store_of(pq: Any, path: Path) -> str:
+def _store_of(path: Path) -> str:
     """The id of the store that has written a file; empty if it does not say."""
     if path.suffix == ".partial":
         return path.name.partition("-")[0]
+    _, pq = pyarrow()
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError):  # no Parquet, or gone meanwhile
         return ""
     return str(metadata.get(OF_STORE, b"").decode(errors="replace"))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def schema_of(pa: Any, record: Any) -> Any:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from .. import validation
 from ..engine.calls import Mode
 from ..policies import Policy
-from ..validation import InputError
 from .answers import Choice
 from .enrolment import check_served
-from .errors import NotFound
+from .errors import Conflict, NotFound
 from .executors import PerProcess
 from .journal import Journal
 from .learner import Learner
-from .names import check_name
+from .names import Id, as_text, one_or_many
 from .operations import Operations
 from .records import Arm, Bucket, Counts
 from .settings import Settings
@@ -126,22 +125,22 @@ class Branch(Learned):
         """The active arms."""
         return tuple(arm.name for arm in self.operations.arms if not arm.retired)
 
-    def add_arm(self, name: str) -> None:
-        """Activate an arm, for the first time or again."""
-        if check_name("arm", name) not in self.arms:
-            known = {arm.name: arm for arm in self.all_arms}
-            self._change(known.get(name, Arm(0, name))._replace(retired=0))
+    def add_arms(self, names: Id | Sequence[Id]) -> None:
+        """Activate one arm or many, for the first time or again."""
+        known = {arm.name: arm for arm in self.all_arms}
+        arms = [known.get(name, Arm(0, name)) for name in one_or_many("arms", names)]
+        self._change([arm._replace(retired=0) for arm in arms])
 
-    def retire_arm(self, name: str) -> None:
-        """Stop choosing an arm; its counts stay."""
-        if self.arms == (name,):
-            raise InputError(f"arm = {name!r} is not allowed: the last arm cannot be retired")
-        if not (arm := self._known(name)).retired:
-            self._change(arm._replace(retired=1))
+    def retire_arms(self, names: Id | Sequence[Id]) -> None:
+        """Stop choosing one arm or many; their counts stay. `Conflict` if no arm would be left."""
+        retired = [self._known(name)._replace(retired=1) for name in one_or_many("arms", names)]
+        if {arm.name for arm in retired}.issuperset(self.arms):
+            raise Conflict(f"not all arms of {self.name!r} can be retired: one has to stay")
+        self._change(retired)
 
-    def _change(self, arm: Arm) -> None:
-        check_served(self.settings, self.all_arms, [arm])
-        self._save([arm])
+    def _change(self, arms: Sequence[Arm]) -> None:
+        check_served(self.settings, self.all_arms, arms)
+        self._save(arms)
 
     def warm_start(self, prior: Mapping[str, tuple[float, float]]) -> None:
         """Prior (pulls, successes) by arm, beside those counted here; they replace earlier ones."""
@@ -149,7 +148,7 @@ class Branch(Learned):
         for name, (pulls, successes) in prior.items():
             n = validation.number(f"pulls of {name!r}", pulls, 0, inf)
             s = validation.number(f"successes of {name!r}", successes, 0, n)
-            arms.append(self._known(name)._replace(pulls=n, successes=s))
+            arms.append(self._known(as_text(name))._replace(pulls=n, successes=s))
         self._save(arms)
 
     def _known(self, name: str) -> Arm:

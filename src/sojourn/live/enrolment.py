@@ -13,7 +13,7 @@ from ..policies import Policy
 from ..validation import InputError, PolicyError
 from .errors import Broken, Conflict
 from .learner import Learner
-from .names import check_name, check_names
+from .names import Id, check_name, check_names
 from .records import Arm
 from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
@@ -171,7 +171,7 @@ class Variant:
 class Given(NamedTuple):
     """The parts of an experiment with variants; `common` are settings of all variants."""
 
-    arms: Sequence[str]
+    arms: Sequence[Id]
     variants: Sequence[Variant]
     holdout: str | None
     guardrail: Guardrail | None

@@ -24,7 +24,7 @@ from .enrolment import (
 from .errors import NotFound
 from .journal import Journal, Steps
 from .learner import Learner
-from .names import check_name, check_names
+from .names import Id, as_text, check_name, check_names
 from .operations import Operations
 from .rollout.allocation import Allocation, Guardrail, names_of
 from .rollout.comparison import Comparison, History, compare, history
@@ -108,7 +108,7 @@ class Experiment(Learned):
     def __init__(
         self,
         name: str,
-        arms: Sequence[str] = (),
+        arms: Sequence[Id] = (),
         policy: Policy | None = None,
         user: User | None = None,
         *,
@@ -219,15 +219,15 @@ class Experiment(Learned):
         """The active arms, of all branches together."""
         return tuple(dict.fromkeys(arm for branch in self._branches for arm in branch.arms))
 
-    def add_arm(self, name: str) -> None:
-        """Activate an arm, for the first time or again."""
+    def add_arms(self, names: Id | Sequence[Id]) -> None:
+        """Activate one arm or many, for the first time or again."""
         for branch in self._branches:
-            branch.add_arm(name)
+            branch.add_arms(names)
 
-    def retire_arm(self, name: str) -> None:
-        """Stop choosing an arm; its counts stay."""
+    def retire_arms(self, names: Id | Sequence[Id]) -> None:
+        """Stop choosing one arm or many; their counts stay. `Conflict` if no arm would be left."""
         for branch in self._branches:
-            branch.retire_arm(name)
+            branch.retire_arms(names)
 
     def compile(self) -> None:
         """Compile policies now, in this process, and return when decisions are compiled ones."""
@@ -244,19 +244,19 @@ class Experiment(Learned):
         return tuple(self.variants.values())
 
     def visit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
+        self, user: Id | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
         """Open a visit, in `state` or at the model's start; or continue the one with this `id`."""
         return self.journal.run(self._visiting(user, id, state))
 
     async def avisit(
-        self, user: str | None = None, id: str | None = None, state: float | None = None
+        self, user: Id | None = None, id: str | None = None, state: float | None = None
     ) -> Visit:
         return await self.journal.arun(self._visiting(user, id, state))
 
-    def _visiting(self, user: str | None, id: str | None, state: float | None) -> Steps[Visit]:
+    def _visiting(self, user: Id | None, id: str | None, state: float | None) -> Steps[Visit]:
         visit = str(uuid.uuid4()) if id is None else check_name("id", id)
-        opened = yield from self._operations.opening(visit, Opening(user, state))
+        opened = yield from self._operations.opening(visit, Opening(as_text(user), state))
         return Visit(self, visit, opened=opened)
 
     def decide(self, id: str, ask: Ask) -> Decision:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..validation import InputError
 from .archiving import events_in, pyarrow, schema_of
 from .records import DECIDE, LEAVE, RESOLVE, Arm, Event, late_in
-from .stores.base import Store, one_of_its_own, plain_settings
+from .stores.base import Store, loaded, one_of_its_own, plain_settings
 
 PART = 50_000  # rows held in memory at a time
 ABOVE = 1e-9  # the threshold of experiments that call any reward above 0 good
@@ -107,7 +107,7 @@ def export(
         threshold = ABOVE
     ledger, events = store.audit_state(experiment, "late", "parts")
     parts = () if archive is None else events_in(store, ledger.parts, archive)
-    arms = stored.arms
+    arms = loaded(store, experiment).arms  # some may have been added just now
     archived = chain.from_iterable(lines(part, arms, late_in(part), threshold) for part in parts)
     rows = chain(archived, lines(events, arms, ledger.late, threshold))
     done = 0

@@ -3,14 +3,16 @@
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..validation import InputError
 from .errors import InUse
 
 PRIVATE = 0o600
+PREFIX = ".sojourn-"  # of files that are not whole yet
 
 
 def make_private(path: Path) -> int | None:
@@ -79,13 +81,18 @@ def locked(file: int) -> bool:
 def whole(target: Path) -> Iterator[Path]:
     """A private file under another name in the same folder, which becomes `target` at the end.
 
-    A process that is killed before leaves a file .part, and never a part under the final name.
+    A process that is killed before leaves a file .part, which the next call in this folder deletes.
     """
     try:
-        file, name = tempfile.mkstemp(".part", f".{target.name}-", target.parent)
+        file, name = tempfile.mkstemp(".part", PREFIX, target.parent)
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror})") from None
     part = Path(name)
+    if sys.platform != "win32":  # where a file that is open cannot be deleted
+        locked(file)
+    for other in target.parent.glob(f"{PREFIX}*.part"):
+        with suppress(OSError):
+            _delete_if_left(other)
     try:
         yield part
         os.fsync(file)
@@ -93,8 +100,19 @@ def whole(target: Path) -> Iterator[Path]:
         sync(target.parent)
     finally:
         os.close(file)
-        for end in ("", "-journal", "-wal", "-shm"):
-            Path(name + end).unlink(missing_ok=True)
+        _delete(part)
+
+
+def _delete_if_left(part: Path) -> None:
+    """Delete a file that nobody has locked, unless it is so new that it may be about to be."""
+    with part.open("rb") as file:
+        if locked(file.fileno()) and time.time() - part.stat().st_mtime > 1.0:
+            _delete(part)
+
+
+def _delete(part: Path) -> None:
+    for end in ("", "-journal", "-wal", "-shm"):
+        Path(f"{part}{end}").unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Protocol, Self, TypeVar
 
 from .. import validation
-from .errors import Forked, LiveError
+from .errors import Forked, LiveError, NotFound
 from .executors import Executor, PerProcess, late
 from .stores import Store, open_store
 from .stores.base import Stored
@@ -36,6 +36,8 @@ class Member(Protocol):
     def refresh(self, stored: Stored | None = None) -> None: ...
 
     def sweep(self) -> int: ...
+
+    def leave(self) -> None: ...
 
 
 class Journal:
@@ -142,6 +144,8 @@ class Journal:
             member.refresh(stored)
             if due and member.name in self.overdue:
                 member.sweep()
+        except NotFound:  # it was dropped just now
+            member.leave()
         except LiveError as error:
             log.warning("upkeep: %s", error)
         except Exception:

@@ -26,6 +26,10 @@ MINUTE, HOUR = 60.0, 3600.0  # seconds of a bucket of the timeline: first, and a
 GRADES = "grades"  # counts r (1 - r) of rewards r
 LEARNED_LATE = "learned late"  # counts rewards that were late, and learned all the same
 
+PERSONAL = ("user",)
+"""The columns that erasure empties, in all tables, the archive and later exports. Ids of visits and
+requests are the caller's: they must not say who somebody is."""
+
 NO_ARM = -1  # of steps and departures that other experiments have counted of arms not here
 
 Key = tuple[str, int, int, int]

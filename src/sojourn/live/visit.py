@@ -9,7 +9,7 @@ from .answers import Ask, Decision, Logged, Opening, VisitInfo
 from .branch import Branch
 from .errors import NotFound
 from .journal import Steps
-from .names import check_name
+from .names import Id, check_name
 from .operations import Operations
 from .rollout.allocation import Allocation, hash_scores, unit_of
 from .stores.base import find_visit
@@ -39,7 +39,7 @@ class Visit:
     def __repr__(self) -> str:
         return f"Visit({self.experiment.name!r}, {self.id!r})"
 
-    def choose(self, reward: float | None = None, *, logged: Logged | str | None = None) -> str:
+    def choose(self, reward: float | None = None, *, logged: Logged | Id | None = None) -> str:
         """The arm to show next, after the reward of the pending step, in one write.
 
         Without a reward, a pending step gets the default reward. For `logged` see `Ask`.

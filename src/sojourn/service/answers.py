@@ -116,9 +116,14 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The name of the deleted experiment."""
+    """The name of the deleted experiment, and how many files of its archive were deleted and kept.
+
+    Users are still erased from those that were kept.
+    """
 
     dropped: str
+    removed_files: int
+    kept_files: int
 
 
 @dataclass(frozen=True, slots=True)

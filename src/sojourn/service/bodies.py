@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
-from ..live.names import LONGEST_NAME, printable
+from ..live.names import LONGEST_NAME, as_text, printable
 from ..live.rollout.allocation import MOST_VARIANTS
 from ..policies import DEFAULT, POLICIES
 from ..registry import Registry
@@ -38,6 +38,13 @@ def _each_once(names: list[str]) -> list[str]:
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(printable)]
 """A name that any store can keep: 1 to 200 printable characters."""
 
+Id = Annotated[
+    Name,
+    BeforeValidator(as_text),
+    WithJsonSchema({"type": ["string", "integer"], "minLength": 1, "maxLength": LONGEST_NAME}),
+]
+"""A name, or an integer, which is stored as text: of users and arms."""
+
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 """A number from 0 to 1: rewards, states, chances."""
 
@@ -45,7 +52,7 @@ Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0.0, le=1e9, allow_inf_nan=False)]
 Step = Annotated[int, Field(ge=1, le=LAST_STEP)]
 Arms = Annotated[
-    list[Name],
+    list[Id],
     Field(min_length=1, max_length=MOST_ARMS, json_schema_extra={"uniqueItems": True}),
     AfterValidator(_each_once),
 ]
@@ -60,14 +67,14 @@ class Body(BaseModel):
 class OpeningIn(Body):
     """How a visit begins: its user, and its state if that is not the user model's start."""
 
-    user: Name | None = None
+    user: Id | None = None
     state: Share | None = None
 
 
 class LoggedIn(Body):
     """The arm that the caller's own recommender shows, and its propensity if it is known."""
 
-    arm: Name
+    arm: Id
     propensity: Share | None = None
 
 
@@ -217,6 +224,12 @@ class ExperimentIn(DecidingIn, SettingsIn):
 
     Rewards are 0 or 1; with a `reward_threshold` they are from 0 to 1, and good from there on.
     """
+
+
+class ArmsIn(Body):
+    """Arms by name."""
+
+    arms: Arms
 
 
 class PriorIn(Body):

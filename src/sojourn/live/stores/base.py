@@ -126,7 +126,8 @@ class Store(Protocol):
     def audit_state(self, name: str, *sums: str) -> tuple[Ledger, Iterator[Event]]:
         """The fields of a `Ledger` that are asked for, and all events, from one snapshot.
 
-        The events are those that are not archived; of each visit they are in order.
+        The events are those that are not archived; of each visit they are in order. `NotFound` if
+        there is no such experiment.
         """
 
     def series(
@@ -192,7 +193,8 @@ class Upkeep(Protocol):
     def archive(self, part: Part, rows: Sequence[Row], sums: Counts) -> bool:
         """Delete visits with their events, which `part` has; or none if one has changed (False).
 
-        Counters stay. `sums` are added to those of the archive, in the same transaction.
+        Counters stay. `sums` are added to those of the archive, in the same transaction. False as
+        well if the experiment was dropped.
         """
 
     def replace(self, old: Part, new: Part | None) -> None:
@@ -204,8 +206,8 @@ class Upkeep(Protocol):
     def erasing(self) -> list[str]:
         """The users whose ids may still be in files of the archive."""
 
-    def erased(self, user: str) -> None:
-        """Record that the id of a user is in no file any more."""
+    def erased(self, users: Collection[str]) -> None:
+        """Record that the ids of users are in no file any more."""
 
     def compact(self, before: float, *, shrink: bool = False) -> None:
         """Add up the minutes of the timeline, and trends, before that time to hours.

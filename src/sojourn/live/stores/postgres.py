@@ -328,7 +328,7 @@ class PostgresStore(SqlStore):
         """Rewrite the large tables."""
         with self._writer_connection() as db:
             db.limit(math.inf)
-            for table in ("sojourn_event", "sojourn_visit"):
+            for table in ("sojourn_event", "sojourn_visit", "sojourn_erasing"):
                 db.execute(f"VACUUM FULL {table}")
 
     def _probe(self) -> None:

@@ -8,10 +8,12 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import astuple, replace
+from itertools import groupby
 from math import ceil
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from ...validation import InputError
@@ -103,6 +105,9 @@ class SqlStore(ABC):
 
     def _overwrite(self) -> None:  # noqa: B027
         """Leave no copy of what was deleted, where that can be helped."""
+
+    def _rewrite(self) -> None:  # noqa: B027
+        """Leave no copy of rows that were moved, where that can be helped."""
 
     def _check_schema(self, run: Run, version: int) -> None:
         """Make the tables if there are none; refuse those of another version."""
@@ -271,6 +276,8 @@ class SqlStore(ABC):
         view = self._view()
         asked = {}
         with closed_on_error(view):
+            if not view.run("SELECT 1 FROM sojourn_experiment WHERE name = ?", (name,)):
+                raise NotFound(f"there is no experiment {name!r} in the store")
             for field in sums:
                 query, made = LEDGER[field]
                 asked[field] = made(view.run(query, (name,)))
@@ -357,19 +364,18 @@ class SqlStore(ABC):
         return wait
 
     def erase(self, user: str) -> int:
-        opened = (
-            "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' AND "
-            '(experiment, visit) IN (SELECT experiment, id FROM sojourn_visit WHERE "user" = ?)'
-        )
+        # Visits first: those that open meanwhile keep the id in all their rows, or in none.
         visits = 'UPDATE sojourn_visit SET "user" = NULL, version = version + 1 WHERE "user" = ? '
+        opened = "UPDATE sojourn_event SET \"user\" = NULL WHERE step = 0 AND kind = 'open' AND "
         listed = f"INSERT INTO sojourn_erasing VALUES (?, {self.clock}) ON CONFLICT DO NOTHING"
         with self._writing() as run:
-            run(opened, (user,))
-            found = run(visits + "RETURNING 1", (user,))
+            found = sorted(run(visits + "RETURNING experiment, id", (user,)))
+            for name, rows in groupby(found, itemgetter(0)):
+                among, ids = self._among([visit for _, visit in rows])
+                run(f"{opened} experiment = ? AND visit {among}", (name, ids))
             run(listed, (user,))
             done = "erased a user", f"{len(found)} visits"
             self._note(run, Edit(0.0, records.AUDIT_ACTOR.get(), "", *done))
-        self._overwrite()
         return len(found)
 
     @contextmanager
@@ -393,6 +399,8 @@ class SqlStore(ABC):
         finally:
             with suppress(Unavailable), self._writing() as run:  # else it ends by itself
                 run("UPDATE sojourn_lease SET token = NULL, until = 0 WHERE token = ?", (token,))
+            with suppress(Unavailable):
+                self._overwrite()
 
 
 SPANS = {
@@ -477,8 +485,11 @@ class SqlUpkeep:
         store = self._store
         among, ids = store._among([row.id for row in rows])
         of_visits = part.experiment, ids
+        there = f"SELECT 1 FROM sojourn_experiment WHERE name = ?{store.locking}"
         query = f"SELECT id, version FROM sojourn_visit WHERE experiment = ? AND id {among}"
         with self._writing() as run:
+            if not run(there, (part.experiment,)):  # dropped, and not all of its rows are gone yet
+                return False
             found = dict(run(query + store.locking, of_visits))
             if found != {row.id: row.version for row in rows}:
                 return False
@@ -505,10 +516,11 @@ class SqlUpkeep:
         with self._writing() as run:
             return [user for (user,) in run('SELECT "user" FROM sojourn_erasing ORDER BY at')]
 
-    def erased(self, user: str) -> None:
+    def erased(self, users: Collection[str]) -> None:
+        self._store._rewrite()
+        among, given = self._store._among(list(users))
         with self._writing() as run:
-            run('DELETE FROM sojourn_erasing WHERE "user" = ?', (user,))
-        self._store._overwrite()
+            run(f'DELETE FROM sojourn_erasing WHERE "user" {among}', (given,))
 
     def compact(self, before: float, *, shrink: bool = False) -> None:
         old = f"start < ? AND start <> {start_of(records.HOUR, 'start')}"

@@ -29,6 +29,9 @@ from .tables import KEEP, TABLES, VERSION, names
 LARGEST = 32
 """Most rows of one statement; sizes are powers of two, so that few statements are prepared."""
 
+SMALL = 64e6
+"""Bytes of a file that is rewritten after an erasure: this takes about a second."""
+
 SHORT = 0.5
 """Seconds that calls may wait while the write-ahead log is emptied."""
 
@@ -184,6 +187,7 @@ class SqliteStore(SqlStore):
             run(f"PRAGMA application_id = {APPLICATION}")
             run(f"PRAGMA user_version = {VERSION}")
             run("UPDATE sojourn_lease SET token = NULL, until = 0")  # its holder is dead
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # which a killed process has left
 
     def _run(self, db: sqlite3.Connection) -> Run:
         return lambda sql, parameters=(): db.execute(sql, parameters).fetchall()
@@ -286,6 +290,11 @@ class SqliteStore(SqlStore):
         if self.path is not None:
             with self._clearly(), closing(self._connect(SHORT)) as db:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _rewrite(self) -> None:
+        """Rewrite the file if it is small: `secure_delete` misses copies that SQLite has moved."""
+        if self.path is not None and self.path.stat().st_size <= SMALL:
+            self._shrink()
 
     def _shrink(self) -> None:
         with self._lock, self._clearly():

@@ -13,7 +13,6 @@ from ... import problem_files
 from ...live import (
     Branch,
     Comparison,
-    Conflict,
     Drift,
     Experiment,
     Guardrail,
@@ -75,48 +74,31 @@ async def show_ranking(experiment: Visited, response: Response) -> Ranking:
     return Ranking(ranked(map(asdict, arms.values())))
 
 
-async def put_arm(
-    request: Request, experiment: Served, arm: Named, body: bodies.PriorIn, response: Response
-) -> ServedArm:
-    """Add an arm, or reactivate a retired one, with prior counts if given."""
-    new = arm not in {known.name for known in experiment.all_arms}
-
-    def work() -> ServedArm:
-        if body.successes > body.pulls:
-            raise InputError(
-                f"successes of {arm!r} = {body.successes:g} is not allowed: "
-                f"it must be at most its pulls, {body.pulls:g}"
-            )
-        experiment.add_arm(arm)
-        if body.model_fields_set:
-            experiment.warm_start({arm: (body.pulls, body.successes)})
-        return _arms(experiment)[arm]
-
-    response.status_code = 201 if new else 200
-    return await catalog_of(request).changing(work)
+async def add_arms(request: Request, experiment: Served, body: bodies.ArmsIn) -> ServedExperiment:
+    """Add arms, or reactivate retired ones."""
+    return await _changed_arms(request, experiment, partial(experiment.add_arms, body.arms))
 
 
-async def retire_arm(request: Request, experiment: Served, arm: Named) -> ServedArm:
-    """Retire an arm: it is never chosen again, and its counts stay."""
-
-    def work() -> ServedArm:
-        if experiment.arms == (arm,):
-            raise Conflict(
-                f"arm {arm!r} is the last active one of {experiment.name!r} and cannot be retired"
-            )
-        experiment.retire_arm(arm)
-        return _arms(experiment)[arm]
-
-    return await catalog_of(request).changing(work)
+async def retire_arms(
+    request: Request, experiment: Served, body: bodies.ArmsIn
+) -> ServedExperiment:
+    """Retire arms: they are never chosen again, and their counts stay. One arm has to be left."""
+    return await _changed_arms(request, experiment, partial(experiment.retire_arms, body.arms))
 
 
 async def put_prior(
     request: Request, experiment: Served, body: bodies.PriorsIn
 ) -> ServedExperiment:
     """Set prior counts for a warm start; given again, they replace the earlier ones."""
+    prior = {name: (p.pulls, p.successes) for name, p in body.arms.items()}
+    return await _changed_arms(request, experiment, partial(experiment.warm_start, prior))
 
+
+async def _changed_arms(
+    request: Request, experiment: Experiment, change: Callable[[], None]
+) -> ServedExperiment:
     def work() -> ServedExperiment:
-        experiment.warm_start({name: (p.pulls, p.successes) for name, p in body.arms.items()})
+        change()
         return described(experiment)
 
     return await catalog_of(request).changing(work)
@@ -266,15 +248,15 @@ async def show_history(request: Request, experiment: Divided) -> History:
     return await cached(request, experiment, experiment.history, FRESH)
 
 
-ARM = f"{EXPERIMENT}/arms/{{arm}}"
+ARMS = f"{EXPERIMENT}/arms"
 CALLS = (
     Call("GET", "/v1/experiments", list_experiments, Experiments, READING),
     Call("PUT", EXPERIMENT, make_experiment, ServedExperiment, CHANGING, (201, 409)),
     Call("GET", EXPERIMENT, show_experiment, ServedExperiment, READING, (404, 409)),
     # the arms that decisions show, in an order
     Call("GET", f"{EXPERIMENT}/ranking", show_ranking, Ranking, ROLES, (404, 409)),
-    Call("PUT", ARM, put_arm, ServedArm, CHANGING, (201, 404, 409)),
-    Call("DELETE", ARM, retire_arm, ServedArm, CHANGING, (404, 409)),
+    Call("POST", ARMS, add_arms, ServedExperiment, CHANGING, (404, 409)),
+    Call("POST", f"{ARMS}/retire", retire_arms, ServedExperiment, CHANGING, (404, 409)),
     Call("PUT", f"{EXPERIMENT}/prior", put_prior, ServedExperiment, CHANGING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/insight", show_insight, Insight, READING, (404, 409)),
     Call("GET", f"{EXPERIMENT}/drift", show_drift, Drift, READING, (404, 409)),

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...live import Busy, Edit, LiveError, Store, archive, drop_archived, erase
-from ...live.archiving import Erased, finish_erasing
+from ...live import Busy, Edit, LiveError, NotFound, Store, archive, drop_archived, erase
+from ...live.archiving import Erased, dropped_parts, finish_erasing
 from ...live.stores.base import LEASE, all_of_their_own
 from ...validation import InputError
 from .. import bodies
@@ -28,13 +28,15 @@ async def drop_experiment(request: Request, experiment: Named) -> Dropped:
     """Delete an experiment, its variants and all their data, archived files included."""
     state = request.app.state
     store, folder = state.catalog.journal.store, state.options.archive
+    removed, kept = 0, 0
     for name in await state.catalog.drop(experiment):
         if folder is not None:
             try:
-                await asyncio.to_thread(drop_archived, store, name, folder)
+                removed += await asyncio.to_thread(drop_archived, store, name, folder)
             except LiveError as error:  # the experiment is gone all the same
                 log.warning("the archive of the dropped experiment stays: %s", error)
-    return Dropped(experiment)
+        kept += len(await asyncio.to_thread(dropped_parts, store, name))
+    return Dropped(experiment, removed, kept)
 
 
 async def erase_user(request: Request, response: Response, user: Named) -> Erased:
@@ -91,6 +93,8 @@ def _finish(store: Store, folder: Path | None) -> None:
 async def _archive(store: Store, name: str, before: float, folder: Path) -> None:
     try:
         done = await asyncio.to_thread(archive, store, name, before, folder)
+    except NotFound:
+        return  # it was dropped just now
     except (OSError, InputError) as error:
         log.warning("archive: %s", error, extra={"experiment": name})
         return
