@@ -87,7 +87,8 @@ class Experiment(Learned):
     stays there when shares change (`ramp`, `roll_back`). Each variant is a `Branch` that learns
     from its own visits; arms, user model and other settings are those of all. The others are
     compared with the `holdout` (`compare`). When the `guardrail` stops a variant, its visits go to
-    the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST.
+    the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST. What
+    a visit earns counts for a `window` of seconds from its opening, by default an hour.
 
     `store` is memory://, sqlite:///file, postgresql://..., or a `Journal` that several experiments
     share. If the store knows the experiment, it continues: new arms are added and settings
@@ -110,6 +111,7 @@ class Experiment(Learned):
         variants: Sequence[Variant] = (),
         holdout: str | None = None,
         guardrail: Guardrail | None = None,
+        window: float | None = None,
         webhook: str | None = None,
         store: str | Journal = "memory://",
         seed: int | None = None,
@@ -125,9 +127,14 @@ class Experiment(Learned):
         common: dict[str, Any] = {"user": user, **settings}
         if variants:
             common |= {} if policy is None else {"policy": policy}
-            given = Given(arms, variants, holdout, guardrail, common)
+            given = Given(arms, variants, holdout, guardrail, window, common)
         else:
-            of_variants = {"holdout": holdout, "guardrail": guardrail, "webhook": webhook}
+            of_variants = {
+                "holdout": holdout,
+                "guardrail": guardrail,
+                "window": window,
+                "webhook": webhook,
+            }
             for what, value in of_variants.items():
                 if value is not None:
                     raise InputError(f"{what} is not allowed without variants")
