@@ -135,17 +135,23 @@ def standing(sums: Sums) -> tuple[float, float, float, float]:
     is the error without what is pooled.
     """
     n, m = sums.total[1, 0], sums.total[0, 0]
-    one, two = sums.squares[1], sums.squares[0]
-    if n == 0.0 or m == 0.0 or min(n * n / one[2], m * m / two[2]) < FIRST:
+    s = sums.squares
+    if n == 0.0 or m == 0.0 or min(n * n / s[1, 2], m * m / s[0, 2]) < FIRST:
         return 0.0, np.nan, 1.0, np.nan
     x, y = sums.total[1, 1] / n, sums.total[0, 1] / m
-    off = one[0] - 2.0 * x * one[1] + x * x * one[2]
-    off_other = two[0] - 2.0 * y * two[1] + y * y * two[2]
-    rewards, of_variant, of_holdout, visits, groups = sums.crossed
-    both = rewards - y * of_variant - x * of_holdout + x * y * visits
+    off = s[1, 0] - 2.0 * x * s[1, 1] + x * x * s[1, 2]
+    off_other = s[0, 0] - 2.0 * y * s[0, 1] + y * y * s[0, 2]
+    c, groups = sums.crossed, sums.crossed[4]
+    both = c[0] - y * c[1] - x * c[2] + x * y * c[3]
     own = (off / n**2 + off_other / m**2 - 2.0 * both / (n * m)) * groups / (groups - 1.0)
     pooled = (off + off_other) / (n + m) * (1.0 / n + 1.0 / m)
     return x - y, np.sqrt(max(own, pooled)), 4.0 * n * m / (n + m), np.sqrt(own)
+
+
+@njit
+def draw() -> float:
+    """A uniform number from the generator of compiled code."""
+    return np.random.random()  # noqa: NPY002
 
 
 @njit
@@ -162,10 +168,9 @@ def watch(
         by_group, by_group_too = np.zeros((2, GROUPS)), np.zeros((2, GROUPS))
         sums = Sums(by_group, by_group_too, np.zeros((2, 2)), np.zeros((2, 3)), np.zeros(5))
         for visit in range(1, len(widths)):
-            u, group, drawn = np.random.random(3)  # noqa: NPY002
-            mine = int(u < part)
+            mine, group = int(draw() < part), int(draw() * GROUPS)
             pool = variant if mine else holdout
-            add(sums, mine, int(group * GROUPS), pool[int(drawn * len(pool))])
+            add(sums, mine, group, pool[int(draw() * len(pool))])
             value, error, units, own = standing(sums)
             width = error * widths[int(units)]
             found = (value < -width, value > width, visit % a_day == 0 and abs(value) > Z95 * own)
