@@ -2,10 +2,10 @@
 
 In A/A tests both variants earn the same: how often is a difference found that is not there, by the
 confidence sequence at every visit, and by a z-test at the end of every day? Then one variant earns
-a tenth less or more per visit: after how many visits is that found? Visits are those of setting B
-with one arm shown; of users who differ in how soon they leave, a few of whom stay for hundreds of
-steps; or have rewards drawn from a lognormal distribution, most of which comes from few of them.
-Every visit is of another user, and users are in groups, as in a store.
+a tenth less or more per visit: after how many visits is that found? Users leave alike, or some of
+them far later than others; or rewards are drawn from a lognormal distribution, so that most of them
+come from few visits; or they are rare. Every visit is of another user, and users are in groups, as
+in a store.
 """
 
 import argparse
@@ -16,9 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sojourn import Problem
 from sojourn.live.rollout.groups import GROUPS
-from sojourn.paper import SETTINGS
 from sojourn.stats.intervals import FIRST, Z95, radius, share
 
 from .report import Table
@@ -26,7 +24,6 @@ from .report import Table
 Array = NDArray[np.float64]
 Draw = Callable[[float, int, np.random.Generator], Array]
 
-USER, MEAN = SETTINGS["B"].user, 0.8
 POOL = 1_000_000
 """Visits that were simulated; tests draw from them."""
 A_DAY = 500
@@ -37,33 +34,9 @@ HEADER = (
 )  # fmt: skip
 
 
-def value(mean: float) -> float:
-    """The expected reward of a visit in which one arm of this mean is shown."""
-    return Problem([mean, mean], USER).value(1)
-
-
-def mean_for(wanted: float) -> float:
-    """The mean with this `value`."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if value(middle) < wanted else (low, middle)
-    return low
-
-
-def totals(worth: float, visits: int, rng: np.random.Generator) -> Array:
-    """Total rewards of visits in which one arm is shown, worth so many times one of mean 0.8."""
-    mean = mean_for(worth * value(MEAN))
-    q = np.array([[USER.leave_probability(s, r, 0) for r in (0.0, 1.0)] for s in (0.0, 1.0)])
-    gained, state = np.zeros(visits), np.ones(visits, np.int64)
-    here = np.arange(visits)
-    while here.size:
-        rewards = (rng.random(here.size) < mean).astype(np.int64)
-        gained[here] += rewards
-        stays = rng.random(here.size) >= q[state[here], rewards]
-        state[here] = rewards
-        here = here[stays]
-    return gained
+def alike(worth: float, visits: int, rng: np.random.Generator) -> Array:
+    """Rewards of users who leave after a step with chance 0.2, and like every one."""
+    return worth * rng.geometric(0.2, visits)
 
 
 def lognormal(worth: float, visits: int, rng: np.random.Generator) -> Array:
@@ -72,9 +45,8 @@ def lognormal(worth: float, visits: int, rng: np.random.Generator) -> Array:
 
 
 def unequal(worth: float, visits: int, rng: np.random.Generator) -> Array:
-    """Total rewards of users whose chance of leaving after a step has a beta distribution."""
-    steps = rng.geometric(np.maximum(rng.beta(1.2, 4.8, visits), 1e-6))
-    return worth * rng.binomial(steps, MEAN)
+    """The same, but that chance has a beta distribution, with the same mean."""
+    return worth * rng.geometric(np.maximum(rng.beta(1.2, 4.8, visits), 1e-6))
 
 
 def rare(worth: float, visits: int, rng: np.random.Generator) -> Array:
@@ -83,15 +55,15 @@ def rare(worth: float, visits: int, rng: np.random.Generator) -> Array:
 
 
 REWARDS: dict[str, Draw] = {
-    "setting B": totals, "lognormal(1.5)": lognormal, "very different lengths": unequal,
+    "users alike": alike, "lognormal(1.5)": lognormal, "very different lengths": unequal,
     "one in a hundred": rare,
 }  # fmt: skip
 KINDS = tuple(
     (name, worth, part)
     for name, worth, parts in (
-        ("setting B", 1.0, (0.5, 0.1, 0.01)), ("lognormal(1.5)", 1.0, (0.5, 0.1, 0.01)),
+        ("users alike", 1.0, (0.5, 0.1, 0.01)), ("lognormal(1.5)", 1.0, (0.5, 0.1, 0.01)),
         ("very different lengths", 1.0, (0.1, 0.01)), ("one in a hundred", 1.0, (0.1, 0.01)),
-        ("setting B", 0.9, (0.5, 0.1, 0.01)), ("setting B", 1.1, (0.5,)),
+        ("users alike", 0.9, (0.5, 0.1, 0.01)), ("users alike", 1.1, (0.5,)),
     )
     for part in parts
 )  # fmt: skip

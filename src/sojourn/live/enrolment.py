@@ -15,20 +15,10 @@ from .errors import Broken, Conflict
 from .learner import Learner
 from .names import check_name, check_names
 from .records import Arm
-from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
+from .rollout.allocation import STOP_EXPLORING, WINDOW, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
 from .stores import base
-from .stores.base import (
-    Store,
-    Stored,
-    counters,
-    find,
-    has_variants,
-    loaded,
-    merged,
-    plain_settings,
-    swap,
-)
+from .stores.base import Store, counters, find, has_variants, loaded, merged, plain_settings, swap
 
 MOST_ARMS = 10_000
 """Arms of one experiment, retired ones included.
@@ -253,7 +243,8 @@ def _planned(store: Store, name: str, given: Given) -> Allocation:
         raise InputError("variants is not allowed: it has a name twice")
     for variant in given.variants:
         validation.flag(f"external of {variant.name!r}", variant.external)
-    how: dict[str, Any] = {"guardrail": given.guardrail, "window": given.window}
+    window = WINDOW if given.window is None else given.window
+    how: dict[str, Any] = {"guardrail": given.guardrail, "window": window}
     return Allocation.of(shares, given.holdout, at=store.ping(), **how)
 
 
@@ -297,7 +288,7 @@ def allocation_of(store: Store, name: str) -> Allocation:
     return allocation_in(loaded(store, name), name)
 
 
-def allocation_in(stored: Stored, name: str) -> Allocation:
+def allocation_in(stored: base.Stored, name: str) -> Allocation:
     """`allocation_of`, as it was read."""
     if not has_variants(stored.settings):
         raise Conflict(f"experiment {name!r} has no variants")

@@ -129,13 +129,8 @@ class Experiment(Learned):
             common |= {} if policy is None else {"policy": policy}
             given = Given(arms, variants, holdout, guardrail, window, common)
         else:
-            of_variants = {
-                "holdout": holdout,
-                "guardrail": guardrail,
-                "window": window,
-                "webhook": webhook,
-            }
-            for what, value in of_variants.items():
+            of_variants = {"holdout": holdout, "guardrail": guardrail, "webhook": webhook}
+            for what, value in {**of_variants, "window": window}.items():
                 if value is not None:
                     raise InputError(f"{what} is not allowed without variants")
             names = check_names("arms", arms)

@@ -102,10 +102,9 @@ class Routing:
         self._only = next(iter(branches.values())) if len(branches) == 1 else None
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
-        def act(at: Operations, opening: Opening | None) -> Steps[VisitInfo | None]:
-            return at.opening(visit, opening or Opening())
-
-        variant, opened = yield from self._routed(visit, act, opening)
+        variant, opened = yield from self._routed(
+            visit, lambda at, opening: at.opening(visit, opening or Opening()), opening
+        )
         return opened and replace(opened, variant=variant or None)
 
     def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
@@ -114,10 +113,11 @@ class Routing:
         return self._deciding(visit, ask)
 
     def _deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
-        def act(at: Operations, opening: Opening | None) -> Steps[Decision]:
-            return at.deciding(visit, replace(ask, opening=opening))
-
-        variant, made = yield from self._routed(visit, act, ask.opening)
+        variant, made = yield from self._routed(
+            visit,
+            lambda at, opening: at.deciding(visit, replace(ask, opening=opening)),
+            ask.opening,
+        )
         return replace(made, variant=variant)
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
@@ -134,18 +134,17 @@ class Routing:
     def _routed(
         self, visit: str, act: Act[T], opening: Opening | None = None
     ) -> Steps[tuple[str, T]]:
-        """Act on a visit in its variant, which may open it there; the variant, and the result.
+        """Act on a visit in its variant; the variant, and the result.
 
-        If another call has just opened it in another variant, as by the shares before a change, it
-        stays there.
+        It stays in another variant if another call has just opened it there, by other shares.
         """
+        user = shares = None
         if opening is not None:
+            user = opening.user
             check_name("id", visit)
-        shares = None
-        if opening is not None and self._only is None:
-            shares = self._allocation()
-            opening = replace(opening, epoch=shares.epoch, window=shares.window)
-        user = None if opening is None else opening.user
+            if self._only is None:
+                shares = self._allocation()
+                opening = replace(opening, epoch=shares.epoch, window=shares.window)
         variant = yield from self._finding(visit, user, shares)
         try:
             return variant, (yield from act(self._of(variant), opening))

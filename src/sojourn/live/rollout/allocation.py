@@ -147,10 +147,9 @@ class Allocation:
         *,
         at: float,
         guardrail: Guardrail | None = None,
-        window: float | None = None,
+        window: float = WINDOW,
     ) -> Self:
         """A new allocation, checked."""
-        window = WINDOW if window is None else window
         if not 2 <= len(shares) <= MOST_VARIANTS:
             raise InputError(
                 f"variants is not allowed: it has {len(shares)} of them, and must have 2 to "
@@ -168,12 +167,14 @@ class Allocation:
             raise InputError(
                 f"shares is not allowed: they add up to {sum(given.values()):g}, not to 1"
             )
+        window = validation.number("window", window, 0, LONGEST_WINDOW, open_ends=True)
+        epochs = (Epoch(at, given),)
         return cls(
             variants=tuple(given),
             holdout=holdout,
-            epochs=(Epoch(at, given),),
+            epochs=epochs,
             guardrail=guardrail,
-            window=validation.number("window", window, 0, LONGEST_WINDOW, open_ends=True),
+            window=window,
         )
 
     @property

@@ -1,7 +1,5 @@
 """Variants compared with their holdout: means per visit and their differences, at any time.
 
-Which visits are compared, and for how long each is followed, is in `groups`.
-
 Snapshots of the comparison are kept, thinned so that a few hundred last for ever: one whenever
 n m / (n + m) has grown by a twentieth, for n visits of the variant and m of the holdout. Its rank
 follows from that alone, and a store keeps one snapshot of each rank.
@@ -119,7 +117,7 @@ def compare(
 
 
 def groups_of(store: Store, names: Mapping[str, str]) -> dict[str, list[Group]]:
-    """The sums of groups by variant, whose names in the store are given, at one moment."""
+    """The sums of groups at one moment, by variant; `names` are those in the store."""
     found = store.series(Group, list(names.values()))
     return {v: [group for group in found if group.experiment == n] for v, n in names.items()}
 

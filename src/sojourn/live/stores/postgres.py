@@ -126,10 +126,7 @@ STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
 COUNTER, GROUP = TABLES["sojourn_counter"], TABLES["sojourn_group"]
 GROUP_KEY = [f'x."{column}"' for column in KEYS["sojourn_group"]]
 WITHIN_WINDOW = f"{_of_kept(GROUP)}, clock WHERE now <= kept.until"
-IN_ANOTHER_VARIANT = (
-    f"SELECT FROM sojourn_visit AS v WHERE {tables.WHOLE_NAME} = "
-    f"{tables.WHOLE_NAME.replace('experiment', 'x.experiment')} AND v.id = x.id AND v.epoch > 0"
-)
+SAME_WHOLE = f"{tables.WHOLE_NAME} = {tables.WHOLE_NAME.replace('experiment', 'x.experiment')}"
 TREND_KEY = ["experiment", "writer", tables.start_of(SPAN, "touched"), "arm"]
 TREND_SUMS = ", ".join(
     f"SUM(CASE WHEN what = '{what}' AND k = {k} THEN n ELSE 0 END)" for what, k in COUNTED
@@ -147,7 +144,8 @@ kept AS (
     SELECT {STAMPED_VISIT} FROM {_records(tables.VISIT)}, clock
     WHERE EXISTS (SELECT FROM sojourn_experiment WHERE name = x.experiment) AND (x.base = 0 OR
         EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
-        AND (x.base <> 0 OR x.epoch = 0 OR NOT EXISTS ({IN_ANOTHER_VARIANT}))
+        AND (x.base <> 0 OR x.epoch = 0 OR NOT EXISTS (
+            SELECT FROM sojourn_visit v WHERE {SAME_WHOLE} AND v.id = x.id AND v.epoch > 0))
     {KEEP["sojourn_visit"]} RETURNING "experiment", "id", "base", "touched", "until",
         xmax = 0 AS made
 ),

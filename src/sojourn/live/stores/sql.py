@@ -391,20 +391,15 @@ SPANS = {
 COMPARED = f"""
 WITH recent AS MATERIALIZED (
     SELECT * FROM sojourn_visit {{where}} AND epoch > 0 AND until > {{clock}}
-),
-counted AS (
+), counted AS (
     SELECT {names(tables.columns(Group))} FROM sojourn_group {{where}} UNION ALL
-    SELECT experiment, epoch, "group", 0, -1, -step, -gained,
-        CASE WHEN status = 'left' THEN -1 ELSE 0 END
+    SELECT experiment, epoch, "group", 0, -1, -step, -gained, -CAST(status = 'left' AS INTEGER)
     FROM recent WHERE until >= (SELECT MIN(until) FROM recent WHERE status = 'open')
 )
 SELECT experiment, epoch, number, {sums_of(values_of("sojourn_group"))} FROM counted
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-"""The sums of groups without the visits from the oldest one on that is open and in its window.
-
-All that those have earned was within their windows, so that it is taken from the sums again.
-"""
+"""The sums of groups without the visits from the oldest one on that is open and in its window."""
 
 LISTED: dict[type[Any], tuple[str, str]] = {
     Snapshot: (
@@ -446,8 +441,7 @@ LEDGER: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
     ),
     "grouped": (f"SELECT SUM(visits), SUM(steps), SUM(reward) FROM sojourn_group{OF}", _numbers),
     "assigned": (
-        "SELECT SUM(CASE kind WHEN 'open' THEN 1 ELSE 0 END), "
-        "SUM(CASE kind WHEN 'decide' THEN 1 ELSE 0 END), "
+        "SELECT SUM(CAST(kind = 'open' AS INTEGER)), SUM(CAST(kind = 'decide' AS INTEGER)), "
         "SUM(CASE WHEN e.arm IS NULL OR kind = 'decide' THEN 0 ELSE "
         "CASE kind WHEN 'retract' THEN -e.reward ELSE e.reward END END) "
         "FROM sojourn_event e JOIN sojourn_visit v "

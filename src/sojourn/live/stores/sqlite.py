@@ -258,12 +258,10 @@ class SqliteStore(SqlStore):
 
     def _past_window(self, run: Run, now: float, rows: Sequence[Row]) -> set[tuple[str, str]]:
         """Which of these visits earn what is not compared any more."""
-        if not rows:
-            return set()
         wanted = {"experiment": {row.experiment for row in rows}, "id": [row.id for row in rows]}
         where, given = self._where(wanted)
         query = f"SELECT experiment, id FROM sojourn_visit {where} AND until < ?"
-        return set(run(query, [*given, now]))
+        return set(run(query, [*given, now])) if rows else set()
 
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "IN (SELECT value FROM json_each(?))", json.dumps(values)
