@@ -29,6 +29,7 @@ UCB = {"name": "UCB", "parameters": {}}
 GIVEN = {
     "arms": ARMS,
     "holdout": "old",
+    "window": 1.0,  # archived are visits whose window is over
     "variants": {
         "old": {"share": 0.5, "external": True, "policy": UCB},
         "new": {"share": 0.5, "policy": UCB},

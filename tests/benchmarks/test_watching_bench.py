@@ -1,48 +1,66 @@
 """Comparisons that are watched, small."""
 
 import sys
-from math import sqrt
+from math import isnan, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sojourn.stats.intervals import FIRST, radius
+from sojourn.stats.strata import difference
+
 sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks/ is no part of the package
 
 from benchmarks import watching
 
-
-@pytest.fixture(scope="module")
-def pool() -> np.ndarray:
-    return watching.totals(watching.MEAN, 20_000, np.random.default_rng(0))
+WIDTHS = np.array([radius(t) for t in range(20_001)])
 
 
-def test_totals_are_those_of_the_model(pool: np.ndarray) -> None:
-    error = pool.std() / sqrt(pool.size)
-    assert abs(pool.mean() - watching.value(watching.MEAN)) < 4.5 * error
-    less = watching.mean_for(0.95 * watching.value(watching.MEAN))
-    assert watching.value(less) == pytest.approx(0.95 * watching.value(watching.MEAN))
-    assert less < watching.MEAN
+def test_a_variant_earns_what_it_is_worth() -> None:
+    rng, means = np.random.default_rng(0), {"users alike": 5.0, "one in a hundred": 0.01}
+    for name, mean in means.items():
+        for worth in (1.0, 0.9):
+            pool = watching.REWARDS[name](worth, 100_000, rng)
+            assert abs(pool.mean() - worth * mean) < 4.5 * pool.std() / sqrt(pool.size)
 
 
-def test_the_standing_is_that_of_the_visits_so_far(pool: np.ndarray) -> None:
-    rng = np.random.default_rng(1)
-    holdout, variant = pool[:400], pool[400:800]
-    mine = rng.random(400) < 0.3
-    difference, error = watching.standing(holdout, variant, mine)
-    for t in (250, 399):
-        one, other = variant[: t + 1][mine[: t + 1]], holdout[: t + 1][~mine[: t + 1]]
-        assert difference[t] == pytest.approx(one.mean() - other.mean())
-        spread = sum(x.var(ddof=1) / len(x) for x in (one, other))
-        assert error[t] ** 2 == pytest.approx(spread)
-    assert np.isnan(error[60])
+def test_the_standing_is_that_of_the_package() -> None:
+    """After every visit, from running sums, what `strata.difference` says of all groups."""
+    rng, groups = np.random.default_rng(1), watching.GROUPS
+    sums = watching.Sums(
+        np.zeros((2, groups)),
+        np.zeros((2, groups)),
+        np.zeros((2, 2)),
+        np.zeros((2, 3)),
+        np.zeros(5),
+    )
+    both = np.zeros((2, 1, groups, 2))
+    for visit in range(4_000):
+        mine, group, reward = int(rng.random() < 0.1), int(rng.integers(groups)), rng.lognormal()
+        watching.add(sums, mine, group, reward)
+        both[mine, 0, group] += 1.0, reward
+        if visit % 97 == 0:
+            value, error, units, _ = watching.standing(sums)
+            expected = difference(both[1], both[0], 1)
+            assert isnan(error) == (expected.clusters < FIRST)
+            if not isnan(error):
+                assert (value, error, units) == pytest.approx(expected[:3], rel=1e-9)
 
 
-def test_false_alarms_are_few_and_harm_is_found(pool: np.ndarray) -> None:
-    how, rng, tests = watching.Watch(visits=3_000, a_day=100), np.random.default_rng(2), 200
-    same = watching.watch(pool, pool, tests, how, rng)
-    assert (same["either"] > 0).mean() < 0.05 + 4.5 * sqrt(0.05 * 0.95 / tests)
-    assert (same["daily z-test"] > 0).mean() > 0.15
-    worse = watching.watch(pool, 0.7 * pool, 20, how, rng)
-    assert (worse["below"] > 0).all() and not worse["above"].any()
-    assert set(worse["either"]) == set(worse["below"])
+@pytest.mark.parametrize(("rewards", "part"), [("lognormal(1.5)", 0.02), ("one in a hundred", 0.1)])
+def test_false_alarms_are_few(rewards: str, part: float) -> None:
+    """With few visits and skewed rewards, 13 % of these tests found what is not there."""
+    rng, tests = np.random.default_rng(2), 300
+    pool = watching.REWARDS[rewards](1.0, 100_000, rng)
+    when = watching.watch(pool, pool, part, WIDTHS, tests, 3, watching.A_DAY)
+    assert (when[:, :2].max(axis=1) > 0).mean() < 0.03
+    assert (when[:, 2] > 0).mean() > 0.15
+
+
+def test_harm_is_found() -> None:
+    rng = np.random.default_rng(4)
+    pool = watching.alike(1.0, 50_000, rng)
+    when = watching.watch(pool, 0.7 * pool, 0.5, WIDTHS, 20, 5, watching.A_DAY)
+    assert (when[:, 0] > 0).all() and not when[:, 1].any()
+    assert np.median(when[:, 0]) < 2_000

@@ -9,7 +9,16 @@ import pytest
 from commands import Run
 
 import sojourn as sj
-from sojourn.live import Comparison, Experiment, Journal, Store, Variant, archive, compare
+from sojourn.live import (
+    Comparison,
+    Experiment,
+    Journal,
+    SqliteStore,
+    Store,
+    Variant,
+    archive,
+    compare,
+)
 from sojourn.live.stores.base import find_visit
 from sojourn.show.plain import plain
 from sojourn.stats.intervals import radius
@@ -67,8 +76,9 @@ def by_hand(store: Store, metric: str, alpha: float, planned: float) -> tuple[fl
 
 def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
     """In two epochs; again after the visits were archived; and as the command shows it."""
-    url = f"sqlite:///{tmp_path / 'live.db'}"
-    with Journal(url, upkeep=False) as journal:
+    now = [1e9]
+    store = SqliteStore(tmp_path / "live.db", lambda: now[0])
+    with Journal(store, upkeep=False) as journal:
         shorts = Experiment(
             "shorts",
             ["a"],
@@ -76,11 +86,12 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
             holdout="old",
             store=journal,
             compiled=False,
-            idle_timeout=1e-3,
+            idle_timeout=60.0,
         )
         play(shorts, 60, seed=1)
         shorts.ramp({"new": 0.6})
         play(shorts, 60, seed=2)
+        now[0] += 60.0
         for variant in shorts.variants.values():
             variant.sweep()
         found = shorts.compare(alpha=0.1, planned=200)
@@ -95,8 +106,9 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
             assert (there.high - there.low) / 2.0 == pytest.approx(half, rel=0.05)
         assert 0.6 < old.means["left"].value < 0.8
         assert found.sample_ratio > 0.05 and not found.ratio_is_wrong
+        now[0] += found.window
         for name in ("shorts:old", "shorts:new"):
-            archive(journal.store, name, journal.store.ping() + 1.0, tmp_path / "archive")
+            assert archive(journal.store, name, now[0], tmp_path / "archive").visits > 80
         assert shorts.compare(alpha=0.1, planned=200).variants == found.variants
         later = shorts.compare(since=2)
         assert sum(v.visits for v in later.variants) == 120
@@ -133,11 +145,19 @@ def test_it_is_what_the_events_say(tmp_path: Path, run: Run) -> None:
 def test_nothing_is_said_before_there_are_fifty_users() -> None:
     with Journal("memory://", upkeep=False) as journal:
         shorts = Experiment(
-            "shorts", ["a"], variants=BOTH, holdout="old", store=journal, compiled=False
+            "shorts",
+            ["a"],
+            variants=BOTH,
+            holdout="old",
+            store=journal,
+            compiled=False,
+            idle_timeout=1e-3,
         )
 
         def differs() -> Comparison:
             play(shorts, 30, seed=int(journal.store.ping() * 1e6) % 2**32, harm=0.9)
+            while any(variant.opened > variant.visits for variant in shorts.compare().variants):
+                shorts.sweep()
             return compare(journal.store, "shorts", planned=100)
 
         first = differs()

@@ -86,7 +86,7 @@ def plan(**more: Any) -> Allocation:
 
 def groups(mean: float) -> list[Group]:
     """A hundred users with four visits each, and a reward with this mean."""
-    return [Group(1, n, 4, 4, 8, 4 * mean + (n % 2 - 0.5) * 0.4, 4) for n in range(100)]
+    return [Group("", 1, n, 4, 4, 8, 4 * mean + (n % 2 - 0.5) * 0.4, 4) for n in range(100)]
 
 
 def test_what_it_looks_for() -> None:

@@ -57,7 +57,8 @@ def test_a_body_has_the_fields_of_an_ask() -> None:
     assert set(bodies.DecideIn.model_fields) == of_ask - {"reward"}
     assert set(bodies.LoggedIn.model_fields) == {field.name for field in fields(Logged)}
     assert set(bodies.OpeningIn.model_fields) == {field.name for field in fields(Opening)} - {
-        "epoch"
+        "epoch",
+        "window",
     }
     body = {
         "reward": 0.5, "request": "r", "step": 2, "opening": {"user": "u", "state": 0.5},

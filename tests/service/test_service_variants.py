@@ -61,9 +61,18 @@ def test_visits(http: Caller) -> None:
     ]
     status, batch = said(http, "POST", f"{SHORTS}/batch", {"calls": calls})
     assert [answer["status"] for answer in batch["answers"]] == [200, 200, 201]
+    status, batch = said(
+        http,
+        "POST",
+        f"{SHORTS}/batch",
+        {"calls": [{"call": "end", "visit": f"v{n}"} for n in homes]},
+    )
+    assert [answer["status"] for answer in batch["answers"]] == [200] * 20
     status, found = said(http, "GET", f"{SHORTS}/comparison")
-    assert status == 200 and found["variants"][0]["means"]["reward"]["value"] == 2.0
-    assert found["variants"][0]["visits"] == 1 and found["variants"][1]["visits"] == 0
+    variants, share = found["variants"], list(homes.values()).count("old")
+    assert status == 200 and variants[0]["means"]["reward"]["value"] == 2.0 / share
+    assert found["window"] == 3600.0 and sum(each["opened"] for each in variants) == 21
+    assert sum(each["visits"] for each in variants) == 20  # one is open
 
 
 def test_shares(http: Caller) -> None:
@@ -150,7 +159,7 @@ def test_the_guardrail_over_http(http: Caller) -> None:
     )
     split._rollout.change(lambda plan: plan.stopped(alarm))
     page = http.get("/experiments/shorts").text
-    assert "new does not explore since" in page and "stops exploring.</p>" in page
+    assert "new does not explore since" in page and "stops exploring. Each visit counts" in page
     assert "new does not explore: it plays only what it knows to be best" in page
 
 

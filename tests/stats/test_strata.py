@@ -96,6 +96,21 @@ def test_where_there_is_nothing_to_compare() -> None:
     assert isnan(difference(apart, nothing, 1).value)  # never at the same time
 
 
+def test_few_visits_borrow_the_variance_of_many() -> None:
+    """In two epochs: that of both together, visit by visit, if it says that the error is larger."""
+    rng, one, other = np.random.default_rng(8), np.zeros((2, 400, 2)), np.zeros((2, 400, 2))
+    other[:, :, 0], one[:, :20, 0] = 5.0, 1.0
+    other[:, :, 1] = 5.0 + rng.normal(size=(2, 400))
+    one[:, :20, 1] = 1.0 + rng.normal(size=(2, 20)) * 1e-3
+    found = difference(one, other, 1)
+    spread = [(other[e, :, 1].var() * 400 + one[e, :20, 1].var() * 20) / 2020 for e in (0, 1)]
+    assert found.error == pytest.approx(sqrt(sum(spread) / 4 * (1 / 20 + 1 / 2000)))
+    more = one.copy()
+    more[:, :20, 1] = 1.0 + rng.normal(size=(2, 20))
+    own = difference(more, other, 1)
+    assert own.error > 1.5 * found.error  # what varies more counts as it is
+
+
 def test_units_are_those_of_an_even_split() -> None:
     one, other = np.zeros((1, 900, 2)), np.zeros((1, 900, 2))
     one[0, :100, 0] = 1.0

@@ -60,12 +60,14 @@ class Logged:
 class Opening:
     """The user of a visit, and its first state if it is not the start of the user model.
 
-    `epoch` is the number of the shares by which the visit was assigned to a variant.
+    `epoch` is the number of the shares by which the visit was assigned to a variant, and `window`
+    how many seconds of it are compared.
     """
 
     user: str | None = None
     state: float | None = None
     epoch: int = 0
+    window: float = 0.0
 
     def __post_init__(self) -> None:
         if self.user is not None:

@@ -27,6 +27,7 @@ from ..validation import InputError
 from .errors import Busy, Conflict, Damaged, NotFound
 from .files import sync
 from .records import GROUPED, PERSONAL, Counts, Event, Part, Row, sums_of
+from .rollout.groups import added_by
 from .settings import Settings, split_of
 from .stores.base import Store, Upkeep, one_of_its_own
 
@@ -101,7 +102,7 @@ def archive(
             events = store.events(experiment, visits=[row.id for row in rows])
             part = Part(experiment, day, "", len(rows), len(events), "")
             part = write(events, folder, part, upkeep.store_id)
-            sums = {**sums_of(events, *split), **_grouped(rows)}
+            sums = {**sums_of(events, *split), **_grouped(rows, events)}
             tries -= 1  # visits may change all the time: the next call archives them
             if _listed(folder, part, partial(upkeep.archive, part, rows, sums)):
                 done = Archived(done.visits + len(rows), done.events + len(events), done.files + 1)
@@ -124,9 +125,11 @@ def _listed(folder: Path, part: Part, take: Callable[[], bool | None]) -> bool:
     return done
 
 
-def _grouped(rows: Sequence[Row]) -> Counts:
-    """The sums over the rows that were assigned, which are those of their groups."""
-    sums = [(1.0, float(row.step), row.gained) for row in rows if row.epoch]
+def _grouped(rows: Sequence[Row], events: Sequence[Event]) -> Counts:
+    """What these visits have added to the sums of their groups."""
+    of = {row.id: row for row in rows}
+    added = [added_by(of[e.visit], [e]) for e in events if e.at <= of[e.visit].until]
+    sums = [(each.visits, each.steps, each.reward) for each in added if each is not None]
     return {(GROUPED, i, 0, 0): sum(column) for i, column in enumerate(zip(*sums, strict=True))}
 
 

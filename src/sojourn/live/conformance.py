@@ -151,7 +151,7 @@ def changes_are_kept(store: Store, open_store: Open, durable: bool) -> None:
     assert store.append([second]) == [True]
     for each in reopened(store, open_store, durable):
         row = visit_in(each)
-        assert row[:-2] == second.row[:-2] and row.deadline == row.touched + 1000.0
+        assert row[:-3] == second.row[:-3] and row.deadline == row.touched + 1000.0
         assert find_visit(each, "e", "w") is None and find_visit(each, "d", "v") is None
         total, events = all_of(each)
         assert total == {("issued", 0, 0, 0): 1, ("issued", 1, 0, 0): 1, ("open", 0, 0, 0): 1}
@@ -259,40 +259,70 @@ def visits_over_time(store: Store, open_store: Open, durable: bool) -> None:
     assert all(part.start % 3600.0 == 0 for part in charted(store, 0.0, 60.0))
 
 
+def assigned(visit: str, epoch: int, window: float, of: str = "e") -> Change:
+    """A new visit that is assigned to a variant."""
+    first = change(None, visit)
+    row = first.row._replace(experiment=of, epoch=epoch, group=7, until=window)
+    return first._replace(row=row, events=(first.events[0]._replace(experiment=of),))
+
+
+def stepped(first: Change, cause: str) -> Change:
+    """The end of a visit after a step with the reward 2."""
+    then = change(first.row, first.row.id, step=1)
+    row = then.row._replace(status="left" if cause == records.END else "timed out", gained=2.0)
+    (event,) = then.events
+    gained = event._replace(kind=records.RESOLVE, reward=2.0)
+    left = event._replace(kind=records.LEAVE, reward=2.0, arm=None, cause=cause)
+    return then._replace(row=row, events=(event, gained, left))
+
+
 @check
 def groups_of_users(store: Store, open_store: Open, durable: bool) -> None:
-    """Assigned visits are summed by epoch and group, in the transaction of their changes."""
-    by_call, by_time = records.END, records.TIMEOUT
-    for visit, epoch, end in (
-        ("v", 1, by_call),
-        ("w", 2, by_time),
-        ("x", 2, ""),
-        ("y", 0, by_call),
-    ):
-        first = change(None, visit)
-        first = first._replace(row=first.row._replace(epoch=epoch, group=7))
+    """Assigned visits are summed by epoch and group; those after the oldest open one wait."""
+    plan = {"v": (1, 0.0), "w": (2, 1e6), "x": (2, 1e6), "y": (0, 0.0)}
+    visits = {visit: assigned(visit, *how) for visit, how in plan.items()}
+    for first in visits.values():
         assert store.append([first]) == [True]
-        if end:
-            left = change(first.row, visit, step=3)
-            event = left.events[0]._replace(kind=records.LEAVE, reward=2.0, cause=end)
-            left = left._replace(row=left.row._replace(status="left", gained=2.0), events=(event,))
-            assert store.append([left, change(first.row, visit, step=4)]) == [True, False]
-    expected = [Group(1, 7, 1, 1, 3, 2, 1), Group(2, 7, 2, 1, 3, 2, 0)]
-    assert store.series(Group, "e") == expected and store.series(Group, "d") == []
+    short, none = Group("e", 1, 7, 1, 1, 0, 0, 0), Group("e", 2, 7, 2, 0, 0, 0, 0)
+    assert store.series(Group, "e") == [short, none] and store.series(Group, "d") == []
+    for visit in ("x", "y", "v"):
+        last = stepped(visits[visit], records.END)
+        assert store.append([last, change(visits[visit].row, visit, step=4)]) == [True, False]
+        assert store.series(Group, ["d", "e"]) == [short, none]  # v: after its window
+    assert store.append([stepped(visits["w"], records.TIMEOUT)]) == [True]
+    expected = [short, Group("e", 2, 7, 2, 2, 2, 4, 1)]
+    assert store.series(Group, "e") == expected
+    rows = [row for row in ended_in(store) if row.epoch]
+    assert [row.id for row in rows] == ["v"]  # the windows of the others are not over
     with store.upkeep() as upkeep:
-        assert upkeep.archive(PART, ended_in(store, 1), {})
+        assert upkeep.archive(PART, rows, {})
     assert store.series(Group, "e") == expected
     ledger, events = store.audit_state("e", *ALL_SUMS)
-    assert len(list(events)) == 5
-    assert ledger.grouped == (2.0, 6.0, 4.0) and ledger.assigned == (1.0, 3.0, 2.0)
+    assert len(list(events)) == 12
+    assert ledger.grouped == (3.0, 2.0, 4.0) and ledger.assigned == (2.0, 2.0, 4.0)
     if store.shared:
         other = open_store()
-        more = change(None, "z")
-        assert other.append([more._replace(row=more.row._replace(epoch=2, group=7))]) == [True]
+        assert other.append([assigned("z", 2, 0.0)]) == [True]
         assert store.series(Group, "e")[1].opened == 3.0
         other.close()
     store.drop("e")
     assert store.series(Group, "e") == []
+
+
+@check
+def one_variant(store: Store, open_store: Open, durable: bool) -> None:
+    """An assigned visit is in one variant of an experiment, also if two batches open it at once."""
+    for name in ("s:a", "s:b", "t:a"):
+        save(store, name, "{}", [Arm(0, "a")])
+    stores = [store, open_store() if store.shared else store]
+    with ThreadPoolExecutor(2) as pool:
+        for n in range(20):
+            batches = ([assigned(f"{n} {k}", 1, 0.0, f"s:{v}") for k in range(5)] for v in "ab")
+            done = pool.map(lambda side, batch: side.append(batch), stores, batches)
+            assert [sorted(both) for both in zip(*done, strict=True)] == [[False, True]] * 5
+    assert store.append([assigned("0 0", 1, 0.0, "t:a")]) == [True]
+    if store.shared:
+        stores[1].close()
 
 
 @check

@@ -15,7 +15,7 @@ from .errors import Broken, Conflict
 from .learner import Learner
 from .names import Id, check_name, check_names
 from .records import Arm
-from .rollout.allocation import STOP_EXPLORING, Allocation, Guardrail, names_of, whole_of
+from .rollout.allocation import STOP_EXPLORING, WINDOW, Allocation, Guardrail, names_of, whole_of
 from .settings import Settings
 from .stores import base
 from .stores.base import Store, counters, find, has_variants, loaded, merged, plain_settings, swap
@@ -175,6 +175,7 @@ class Given(NamedTuple):
     variants: Sequence[Variant]
     holdout: str | None
     guardrail: Guardrail | None
+    window: float | None
     common: Mapping[str, Any]
 
 
@@ -198,7 +199,9 @@ def enrol_variants(
             if find(store, child) is not None:
                 raise Conflict(f"there is an experiment {child!r}: give the variant another name")
     else:
-        allocation = _continued(allocation_of(store, name), allocation, name)
+        known = allocation_of(store, name)
+        window = known.window if given.window is None else allocation.window
+        allocation = _continued(known, allocation, name).followed(window, store.ping())
     check_guardrail(allocation, settings)
     for variant, child in names.items():
         enrol(store, child, settings[variant], arms, make, save=False)
@@ -240,7 +243,9 @@ def _planned(store: Store, name: str, given: Given) -> Allocation:
         raise InputError("variants is not allowed: it has a name twice")
     for variant in given.variants:
         validation.flag(f"external of {variant.name!r}", variant.external)
-    return Allocation.of(shares, given.holdout, at=store.ping(), guardrail=given.guardrail)
+    window = WINDOW if given.window is None else given.window
+    how: dict[str, Any] = {"guardrail": given.guardrail, "window": window}
+    return Allocation.of(shares, given.holdout, at=store.ping(), **how)
 
 
 def _continued(known: Allocation, given: Allocation, name: str) -> Allocation:
@@ -280,16 +285,15 @@ def children_in(text: str, name: str) -> dict[str, str]:
 
 def allocation_of(store: Store, name: str) -> Allocation:
     """The allocation of an experiment with variants; `Conflict` if it has none."""
-    return stored_allocation(store, name)[1]
+    return allocation_in(loaded(store, name), name)
 
 
-def stored_allocation(store: Store, name: str) -> tuple[str, Allocation]:
-    """`allocation_of`, with its text in the store."""
-    text = loaded(store, name).settings
-    if not has_variants(text):
+def allocation_in(stored: base.Stored, name: str) -> Allocation:
+    """`allocation_of`, as it was read."""
+    if not has_variants(stored.settings):
         raise Conflict(f"experiment {name!r} has no variants")
     try:
-        return text, Allocation.from_json(text)
+        return Allocation.from_json(stored.settings)
     except (KeyError, TypeError, ValueError) as error:
         raise Broken(f"the variants of {name!r} cannot be read ({error})") from error
 

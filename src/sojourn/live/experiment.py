@@ -88,7 +88,8 @@ class Experiment(Learned):
     stays there when shares change (`ramp`, `roll_back`). Each variant is a `Branch` that learns
     from its own visits; arms, user model and other settings are those of all. The others are
     compared with the `holdout` (`compare`). When the `guardrail` stops a variant, its visits go to
-    the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST.
+    the holdout, or it stops exploring (`explore` does so by hand); the `webhook` gets a POST. What
+    a visit earns counts for a `window` of seconds from its opening, by default an hour.
 
     Policies run interpreted until a child process has compiled them; decisions are the same. One
     that a child cannot import, such as that of a notebook, stays interpreted until `compile` is
@@ -115,6 +116,7 @@ class Experiment(Learned):
         variants: Sequence[Variant] = (),
         holdout: str | None = None,
         guardrail: Guardrail | None = None,
+        window: float | None = None,
         webhook: str | None = None,
         store: str | Journal = "memory://",
         seed: int | None = None,
@@ -130,10 +132,10 @@ class Experiment(Learned):
         common: dict[str, Any] = {"user": user, **settings}
         if variants:
             common |= {} if policy is None else {"policy": policy}
-            given = Given(arms, variants, holdout, guardrail, common)
+            given = Given(arms, variants, holdout, guardrail, window, common)
         else:
             of_variants = {"holdout": holdout, "guardrail": guardrail, "webhook": webhook}
-            for what, value in of_variants.items():
+            for what, value in {**of_variants, "window": window}.items():
                 if value is not None:
                     raise InputError(f"{what} is not allowed without variants")
             names = check_names("arms", arms)

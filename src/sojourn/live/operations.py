@@ -55,7 +55,7 @@ class Operations(Replica):
             start = self.settings.user.begin(self.learner.begin())
         row = row._replace(
             user=opening.user, before=start, state=start, epoch=opening.epoch,
-            group=number_of(row.id, opening.user),
+            group=number_of(row.id, opening.user), until=opening.window,
         )  # fmt: skip
         transition = self._transition(row)
         transition.open()

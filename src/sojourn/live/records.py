@@ -71,7 +71,9 @@ class Row(NamedTuple):
     the sum of the rewards. `version` is a random number that every change replaces, and `base` the
     version that it replaced. `epoch` is that of the shares by which the visit was assigned to this
     experiment, as a variant of another one; 0: it was not assigned. `group` is the number of the
-    user's group (`groups.number_of`), which stays when the user is erased.
+    user's group (`groups.number_of`), which stays when the user is erased. What it earns after
+    `until` is not compared; in a new row that is the length of the window, to which the store adds
+    the time.
     """
 
     experiment: str
@@ -94,6 +96,7 @@ class Row(NamedTuple):
     group: int = 0
     touched: float = 0.0
     deadline: float = 0.0
+    until: float = 0.0
 
 
 class Step(NamedTuple):
@@ -186,8 +189,8 @@ class Ledger:
     `archived` are the sums of events that were moved to the archive, those of `charted` included.
     `rows` has, by status, how many visits there are, their steps and their rewards. `charted` is
     the sum of all buckets of the timeline. `late` are the late rewards that were learned, by visit
-    and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the rows
-    of visits that were assigned and have ended: visits, steps and rewards. `trends` are the sums
+    and step. `grouped` are the sums of all groups (see `groups`), and `assigned` those of the
+    events of assigned visits within their windows: visits, steps and rewards. `trends` are the sums
     over time by arm (see `trends`). `parts` are the files of the archive.
     """
 

@@ -303,7 +303,8 @@ class Replica:
         """Let `act` transition the visit and wait for the commit; retry after a conflict.
 
         With `opens`, one that the store does not have is new. A `guess` that it is new saves a
-        read of the store; if that is wrong, there is a conflict.
+        read of the store; if that is wrong, there is a conflict. A new one that the store rejects,
+        and does not have, is another variant's: `NotFound`.
         """
         for _ in range(TRIES):
             if self.stale():
@@ -316,6 +317,7 @@ class Replica:
             if tried.ticket is not None:
                 if (yield tried.ticket):
                     return tried.answer
+                opens = False
             elif not (guess or tried.stale) and (yield from self._is_current(tried.known)):
                 if tried.error is not None:
                     raise tried.error

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .answers import Ask, Decision, Logged, Opening, VisitInfo
 from .branch import Branch
@@ -16,6 +16,9 @@ from .stores.base import find_visit
 
 if TYPE_CHECKING:
     from .experiment import Experiment
+
+T = TypeVar("T")
+Act = Callable[[Operations, Opening | None], Steps[T]]
 
 
 class Visit:
@@ -99,8 +102,9 @@ class Routing:
         self._only = next(iter(branches.values())) if len(branches) == 1 else None
 
     def opening(self, visit: str, opening: Opening) -> Steps[VisitInfo | None]:
-        variant, opening = yield from self._entering(visit, opening)
-        opened = yield from self._of(variant).opening(visit, opening)
+        variant, opened = yield from self._routed(
+            visit, lambda at, opening: at.opening(visit, opening or Opening()), opening
+        )
         return opened and replace(opened, variant=variant or None)
 
     def deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
@@ -109,26 +113,46 @@ class Routing:
         return self._deciding(visit, ask)
 
     def _deciding(self, visit: str, ask: Ask) -> Steps[Decision]:
-        if ask.opening is None:
-            variant = yield from self._finding(visit)
-        else:
-            variant, opening = yield from self._entering(visit, ask.opening)
-            ask = replace(ask, opening=opening)
-        made = yield from self._of(variant).deciding(visit, ask)
+        variant, made = yield from self._routed(
+            visit,
+            lambda at, opening: at.deciding(visit, replace(ask, opening=opening)),
+            ask.opening,
+        )
         return replace(made, variant=variant)
 
     def rewarding(self, visit: str, reward: float, step: int | None) -> Steps[str]:
-        variant = yield from self._finding(visit)
-        return (yield from self._of(variant).rewarding(visit, reward, step))
+        routed = self._routed(visit, lambda at, _: at.rewarding(visit, reward, step))
+        return (yield from routed)[1]
 
     def ending(self, visit: str, reward: float | None) -> Steps[bool]:
-        variant = yield from self._finding(visit)
-        return (yield from self._of(variant).ending(visit, reward))
+        return (yield from self._routed(visit, lambda at, _: at.ending(visit, reward)))[1]
 
     def looking_up(self, visit: str) -> Steps[VisitInfo]:
-        variant = yield from self._finding(visit)
-        found = yield from self._of(variant).looking_up(visit)
+        variant, found = yield from self._routed(visit, lambda at, _: at.looking_up(visit))
         return replace(found, variant=variant or None)
+
+    def _routed(
+        self, visit: str, act: Act[T], opening: Opening | None = None
+    ) -> Steps[tuple[str, T]]:
+        """Act on a visit in its variant; the variant, and the result.
+
+        It stays in another variant if another call has just opened it there, by other shares.
+        """
+        user = shares = None
+        if opening is not None:
+            user = opening.user
+            check_name("id", visit)
+            if self._only is None:
+                shares = self._allocation()
+                opening = replace(opening, epoch=shares.epoch, window=shares.window)
+        variant = yield from self._finding(visit, user, shares)
+        try:
+            return variant, (yield from act(self._of(variant), opening))
+        except NotFound:
+            stored = yield from self._finding(visit)
+            if stored == variant:
+                raise
+            return stored, (yield from act(self._of(stored), opening))
 
     def _of(self, variant: str) -> Operations:
         return self.branches[variant].operations
@@ -151,12 +175,3 @@ class Routing:
         if opens is None:
             raise NotFound(f"there is no visit {visit!r} in {self.name!r}")
         return likely[0]
-
-    def _entering(self, visit: str, opening: Opening) -> Steps[tuple[str, Opening]]:
-        """The variant of a visit that may be new, and how it is opened there."""
-        check_name("id", visit)
-        if self._only is not None:
-            return next(iter(self.branches)), opening
-        allocation = self._allocation()
-        variant = yield from self._finding(visit, opening.user, allocation)
-        return variant, replace(opening, epoch=allocation.epoch)

@@ -64,7 +64,8 @@ class Experiments:
 class Variants:
     """An experiment with variants: their shares now, and all epochs of shares, the first one first.
 
-    `experiments` has the experiment that each variant is, `exploring` whether it explores.
+    `experiments` has the experiment that each variant is, `exploring` whether it explores. What a
+    visit earns counts for `window` seconds from its opening.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Variants:
     epochs: tuple[Epoch, ...]
     guardrail: Guardrail | None
     alarm: Alarm | None
+    window: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ..live.answers import Ask, Logged, Opening
 from ..live.enrolment import MOST_ARMS
 from ..live.names import LONGEST_NAME, as_text, printable
-from ..live.rollout.allocation import MOST_VARIANTS
+from ..live.rollout.allocation import LONGEST_WINDOW, MOST_VARIANTS
 from ..policies import DEFAULT, POLICIES
 from ..registry import Registry
 from ..stats.intervals import PLANNED
@@ -273,13 +273,15 @@ class GuardrailIn(Body):
 class VariantsIn(SettingsIn):
     """An experiment with variants, by their names; the others are compared with the `holdout`.
 
-    Shares sum to 1. If the experiment exists, its shares stay as they are, and so does its
-    guardrail unless one is given. The other settings apply to all variants.
+    Shares sum to 1. If the experiment exists, its shares stay as they are, and so do its guardrail
+    and its window unless they are given. What a visit earns counts for `window` seconds from its
+    opening, by default an hour. The other settings apply to all variants.
     """
 
     variants: Annotated[dict[Name, VariantIn], Field(min_length=2, max_length=MOST_VARIANTS)]
     holdout: Name
     guardrail: GuardrailIn | None = None
+    window: Annotated[float, Field(gt=0.0, lt=LONGEST_WINDOW)] | None = None
 
 
 class SharesIn(Body):

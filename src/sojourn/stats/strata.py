@@ -13,6 +13,13 @@ are those of least variance if visits vary alike. Group g, which has whole users
 
 to the error of d, whatever the visits of one user have in common, and also if a user is in another
 variant after the shares have changed. The variance is the sum of their squares over groups.
+
+Few visits with skewed rewards hide their variance: most samples lack the rare large rewards, so
+that their mean and their variance are too small together. So the variance is at least
+
+    sum_e w_e^2 s_e^2 (1 / n_e + 1 / m_e),
+
+with s_e^2 the variance per visit of both variants together, which is mostly that of the larger one.
 """
 
 from typing import NamedTuple
@@ -49,10 +56,14 @@ def difference(one: Array, other: Array, quantity: int) -> Estimate:
     worth = visits * visits_other / (visits + visits_other)
     w = worth / worth.sum()
     mean, mean_other = x.sum(axis=1)[:, None] / visits, y.sum(axis=1)[:, None] / visits_other
-    errors = (w * ((x - mean * n) / visits - (y - mean_other * m) / visits_other)).sum(axis=0)
+    off, off_other = x - mean * n, y - mean_other * m
+    errors = (w * (off / visits - off_other / visits_other)).sum(axis=0)
+    spread = (off**2 + off_other**2).sum(axis=1)[:, None] / (visits + visits_other)
+    pooled = float(np.sqrt((w * spread).sum() / worth.sum()))
+    error = max(_error(errors, (n + m).sum(axis=0)), pooled)
     clusters = min(_clusters(n), _clusters(m))
     value, units = float((w * (mean - mean_other)).sum()), EVEN * float(worth.sum())
-    return Estimate(value, _error(errors, (n + m).sum(axis=0)), units, clusters)
+    return Estimate(value, error, units, clusters)
 
 
 def mean(sums: Array, quantity: int) -> Estimate:

@@ -30,6 +30,10 @@ HOLDOUT, STOP_EXPLORING = "holdout", "stop exploring"
 ACTIONS = (HOLDOUT, STOP_EXPLORING)
 """The actions of a guardrail: a variant's visits go to the holdout, or it stops exploring."""
 
+WINDOW = 3600.0
+"""Seconds for which a visit is followed, by default."""
+LONGEST_WINDOW = 31 * 86_400.0  # the archive waits for it
+
 BITS = 52  # of a draw, so that it is never 0 or 1
 
 
@@ -119,7 +123,7 @@ class Allocation:
     """The variants of an experiment, its holdout among them, with their shares over time.
 
     Those that are `settled` do not explore. `claimed` is when a process last took on the webhook
-    call of the alarm.
+    call of the alarm. What a visit earns counts for `window` seconds from its opening.
 
     >>> allocation = Allocation.of({"old": 0.9, "new": 0.1}, "old", at=0.0)
     >>> allocation.ramped({"new": 0.5}, at=60.0).shares
@@ -133,6 +137,7 @@ class Allocation:
     alarm: Alarm | None = None
     settled: tuple[str, ...] = ()
     claimed: float = 0.0
+    window: float = WINDOW
 
     @classmethod
     def of(
@@ -142,6 +147,7 @@ class Allocation:
         *,
         at: float,
         guardrail: Guardrail | None = None,
+        window: float = WINDOW,
     ) -> Self:
         """A new allocation, checked."""
         if not 2 <= len(shares) <= MOST_VARIANTS:
@@ -161,8 +167,14 @@ class Allocation:
             raise InputError(
                 f"shares is not allowed: they add up to {sum(given.values()):g}, not to 1"
             )
+        window = validation.number("window", window, 0, LONGEST_WINDOW, open_ends=True)
+        epochs = (Epoch(at, given),)
         return cls(
-            variants=tuple(given), holdout=holdout, epochs=(Epoch(at, given),), guardrail=guardrail
+            variants=tuple(given),
+            holdout=holdout,
+            epochs=epochs,
+            guardrail=guardrail,
+            window=window,
         )
 
     @property
@@ -229,6 +241,13 @@ class Allocation:
             since = max(guardrail.since, self.guardrail.since)
             guardrail = replace(guardrail, since=since)
         return replace(self, guardrail=guardrail)
+
+    def followed(self, window: float, at: float) -> "Allocation":
+        """With another window for the visits from now on, which are in an epoch of their own."""
+        if window == self.window:
+            return self
+        self._check_free("the window")
+        return replace(self._with({}, at, anew=True), window=window)
 
     def stopped(self, alarm: Alarm) -> "Allocation":
         if alarm.action == HOLDOUT:

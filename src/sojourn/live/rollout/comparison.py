@@ -24,7 +24,7 @@ from .allocation import METRICS, Alarm, Allocation, Epoch, Guardrail, names_of
 from .groups import GROUPS, Group
 
 QUANTITIES = ("visits", *METRICS, "opened")
-COLUMNS = [Group._fields.index(name) for name in QUANTITIES]
+COLUMNS = [Group._fields.index(name) - 1 for name in QUANTITIES]  # the first is a name
 UNLIKELY = 0.001
 """A p-value below it means a sample-ratio mismatch: visits are lost or assigned wrongly."""
 
@@ -33,9 +33,9 @@ WORDS = {"reward": "reward per visit", "steps": "steps per visit", "left": "shar
 
 @dataclass(frozen=True)
 class Measured:
-    """One variant: its share now, the visits opened and ended, and means per visit that ended.
+    """One variant: its share now, how many visits were opened, and how many are compared.
 
-    `differences` are those to the holdout, which has none.
+    `means` are per visit compared, and `differences` those to the holdout, which has none.
     """
 
     name: str
@@ -50,14 +50,16 @@ class Measured:
 class Comparison:
     """Variants beside their holdout. Each interval holds at all times with probability 1 - alpha.
 
-    `sample_ratio` is the p-value of a sample-ratio mismatch, valid at all times. If
-    `ratio_is_wrong`, assignment deviates from the configured shares, so results are invalid.
+    What a visit earns counts for `window` seconds from its opening. `sample_ratio` is the p-value
+    of a sample-ratio mismatch, valid at all times. If `ratio_is_wrong`, assignment deviates from
+    the configured shares, so results are invalid.
     """
 
     experiment: str
     holdout: str
     alpha: float
     at: float
+    window: float
     variants: tuple[Measured, ...]
     sample_ratio: float
     ratio_is_wrong: bool
@@ -74,6 +76,7 @@ class Comparison:
                 found = [brief(variant.differences[metric], "+.4g") for metric in METRICS]
                 rows.append(("  - holdout", "", "", *found))
         table = [Table(head, rows, left=range(len(head))).text()]
+        table.append(f"Each visit counts for {self.window:,.6g} s from its opening.")
         if self.ratio_is_wrong:
             table.append(
                 f"The numbers of visits do not follow the shares (p = {self.sample_ratio:.1g}): "
@@ -102,14 +105,21 @@ def compare(
     old          0.5    1       0                 0                1
     new          0.5    3       0                 0                1
       - holdout                 +0                +0               +0
+    Each visit counts for 3,600 s from its opening.
     """
     alpha = validation.number("alpha", alpha, 0, 1, open_ends=True)
     planned = validation.number("planned", planned, 1, inf)
     since = validation.whole("since", since, 1)
     allocation = allocation_of(store, experiment)
     names = names_of(experiment, allocation.variants)
-    groups = {variant: store.series(Group, child) for variant, child in names.items()}
+    groups = groups_of(store, names)
     return compared(experiment, allocation, groups, store.ping(), alpha, planned, since)
+
+
+def groups_of(store: Store, names: Mapping[str, str]) -> dict[str, list[Group]]:
+    """The sums of groups at one moment, by variant; `names` are those in the store."""
+    found = store.series(Group, list(names.values()))
+    return {v: [group for group in found if group.experiment == n] for v, n in names.items()}
 
 
 def compared(
@@ -151,6 +161,7 @@ def compared(
         allocation.holdout,
         alpha,
         now,
+        allocation.window,
         variants,
         ratio,
         ratio < UNLIKELY,
@@ -162,7 +173,9 @@ def compared(
 def _array(groups: Sequence[Group], epochs: range) -> Array:
     """Sums [epoch, group, quantity]."""
     found = np.zeros((len(epochs), GROUPS, len(QUANTITIES)))
-    table = np.array(groups, dtype=float).reshape(-1, len(Group._fields))
+    table = np.array([group[1:] for group in groups], dtype=float).reshape(
+        -1, len(Group._fields) - 1
+    )
     table = table[np.isin(table[:, 0], epochs)]
     epoch, number = (table[:, i].astype(int) for i in (0, 1))
     found[epoch - epochs.start, number] = table[:, COLUMNS]

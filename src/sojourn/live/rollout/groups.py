@@ -1,5 +1,10 @@
 """Sums over assigned visits by groups of users, from which variants are compared.
 
+Every visit counts with what it earns within a window of the same length from its opening
+(`Row.until`), whether it has ended or not. Compared are the visits opened before the oldest one
+that is open and within its window; a store leaves out the others. So visits come into a comparison
+in the order in which they were opened, and a short one does not count before a long one.
+
 Visits of one user are not independent, so that differences between variants need clusters by user.
 Users are put into `GROUPS` groups by a hash of their id: no two groups share a user, so that their
 variation is that of clusters. The cost does not depend on the number of users, and no id is kept.
@@ -9,7 +14,7 @@ A visit without a user is one of its own.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..records import END, LEAVE, OPEN, RETRACT, Event, Row
+from ..records import DECIDE, END, LEAVE, OPEN, RETRACT, Event, Row
 from .allocation import hash_of, unit_of
 
 GROUPS = 1000
@@ -18,10 +23,11 @@ GROUPS = 1000
 class Group(NamedTuple):
     """Sums over the assigned visits of the users of one group, of one epoch of the shares.
 
-    `opened` counts all of them; the rest is of visits that have ended, of which some `left` and the
-    others timed out.
+    `opened` counts all of them; the rest is of the `visits` that are compared, within their
+    windows: some `left`, others timed out or stayed. The sums that are kept leave no visit out.
     """
 
+    experiment: str
     epoch: int
     number: int
     opened: float = 0.0
@@ -37,22 +43,15 @@ def number_of(visit: str, user: str | None) -> int:
 
 
 def added_by(row: Row, events: Iterable[Event]) -> Group | None:
-    """The sums that events of a visit, at `row` after them, add to its group; None: nothing.
-
-    Late rewards that are learned after the end are added to those of the visit.
-    """
+    """The sums that events of a visit, within its window, add to its group; None: nothing."""
     if not row.epoch:
         return None
-    events = list(events)
-    over = row.status != "open" and all(event.kind != LEAVE for event in events)
-    total = Group(row.epoch, row.group)
+    opened = steps = reward = left = 0.0
     for event in events:
-        if event.kind == OPEN:
-            total = total._replace(opened=1.0)
-        elif event.kind == LEAVE:
-            over, left, gained = True, float(event.cause == END), event.reward or 0.0
-            total = total._replace(visits=1.0, steps=float(event.step), reward=gained, left=left)
-        elif over and event.arm is not None and event.reward:
-            sign = -1.0 if event.kind == RETRACT else 1.0
-            total = total._replace(reward=total.reward + sign * event.reward)
-    return total if any(total[2:]) else None
+        opened += event.kind == OPEN
+        steps += event.kind == DECIDE
+        left += event.kind == LEAVE and event.cause == END
+        if event.arm is not None and event.reward:
+            reward += -event.reward if event.kind == RETRACT else event.reward
+    total = Group(row.experiment, row.epoch, row.group, opened, opened, steps, reward, left)
+    return total if any(total[3:]) else None

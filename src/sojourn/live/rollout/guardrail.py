@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from ...validation import InputError
 from ..branch import Branch
-from ..enrolment import stored_allocation
+from ..enrolment import allocation_in
 from ..errors import Conflict, LiveError
 from ..journal import Journal
 from ..records import AUDIT_ACTOR
-from ..stores.base import Stored, exchange, find
+from ..stores.base import Stored, find, loaded, swap
 from .allocation import STOP_EXPLORING, Alarm, Allocation
-from .comparison import ALPHA, WORDS, compared, ranks, snapshots_of
+from .comparison import ALPHA, WORDS, compared, groups_of, ranks, snapshots_of
 from .groups import Group
 
 LOOK = 5.0  # seconds between two looks
@@ -72,6 +72,8 @@ class Rollout:
         self.name, self.branches, self.dropped = name, branches, False
         self._journal = self._entered = journal
         self.guard = Guard(self, webhook)
+        self._lock = threading.Lock()
+        self._stored: Stored | None = None
         self.reload()
         journal.enter(self)
 
@@ -85,12 +87,16 @@ class Rollout:
         return here
 
     def reload(self) -> None:
-        self._take(*stored_allocation(self.journal.store, self.name))
+        self._take(loaded(self.journal.store, self.name))
 
-    def _take(self, text: str, allocation: Allocation) -> None:
-        self._text, self.allocation = text, allocation
-        for name, branch in self.branches.items():
-            branch.exploring = name not in allocation.settled
+    def _take(self, stored: Stored) -> None:
+        """Use the allocation that was stored, unless a later one is in use already."""
+        allocation = allocation_in(stored, self.name)
+        with self._lock:
+            if self._stored is None or stored.version > self._stored.version:
+                self._stored, self.allocation = stored, allocation
+                for name, branch in self.branches.items():
+                    branch.exploring = name not in allocation.settled
 
     def change(self, changed: Callable[[Allocation], Allocation]) -> None:
         """Change the allocation, also if other processes change it meanwhile."""
@@ -107,12 +113,13 @@ class Rollout:
         """Whether one allocation replaced the other, which this process had, in the store."""
         if after == before:
             return True
+        with self._lock:
+            stored, known = self._stored, self.allocation
         text = after.to_json()
-        if self.allocation is not before or not exchange(
-            self.journal.store, self.name, self._text, text
-        ):
+        assert stored is not None
+        if known is not before or not swap(self.journal.store, self.name, stored, text):
             return False
-        self._take(text, after)
+        self._take(stored._replace(settings=text, version=stored.version + 1))
         return True
 
     def refresh(self, stored: Stored | None = None) -> None:
@@ -122,8 +129,8 @@ class Rollout:
             if stored is None:
                 self.leave()
                 return
-        if stored is not None and stored.settings != self._text:
-            self._take(stored.settings, Allocation.from_json(stored.settings))
+        if stored is not None:
+            self._take(stored)
         self.guard.look_in_time()
 
     def sweep(self) -> int:
@@ -166,7 +173,7 @@ class Guard:
         if allocation.alarm is not None:
             self._take_over(allocation.alarm)
         store = rollout.journal.store
-        groups = {name: store.series(Group, each.name) for name, each in rollout.branches.items()}
+        groups = groups_of(store, {name: each.name for name, each in rollout.branches.items()})
         self._note(allocation, groups)
         alarm = violation(rollout.name, allocation, groups, store.ping())
         if alarm is None:

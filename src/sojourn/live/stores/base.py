@@ -94,7 +94,8 @@ class Store(Protocol):
         and there is such an experiment; its events and counts are kept with it or not at all.
         Changes may build on one another. A visit that ends is added to its minute of the timeline,
         what is counted of arms to their trends, at `row.touched`, and what `groups.added_by` says
-        to its group.
+        to its group until `row.until`, which stays what it was when the visit was opened. Variants
+        of one experiment have no two assigned visits of the same id: the first one stays.
         """
 
     def visits(
@@ -109,7 +110,7 @@ class Store(Protocol):
         """The time of the store, and visits: of these ids, past their deadline, or that have ended.
 
         Those past their deadline come by deadline; those that ended, and were last touched before a
-        time, by when they were touched.
+        time, by when they were touched. Those whose window is not over are not among the latter.
         """
 
     def events(
@@ -133,7 +134,7 @@ class Store(Protocol):
     def series(
         self,
         of: type[R],
-        name: str | None,
+        name: Names,
         *,
         since: float = 0.0,
         width: float | None = None,
@@ -146,7 +147,9 @@ class Store(Protocol):
           archived.
         - `Trend`: sums by arm, likewise; exact where both are multiples of `trends.SPAN`, or of
           what the sums were compacted to.
-        - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users.
+        - `Group`: sums over assigned visits (`Row.epoch`) by epoch and group of users, of several
+          experiments from one snapshot. Visits count that were opened before the oldest one of them
+          all that is open and within its window.
         - `Snapshot`: what comparisons said.
         - `Edit`: the audit log, the latest first, the first `limit` lines.
         - `Part`: the files of the archive, by day. Those of dropped experiments are of the one
@@ -273,12 +276,6 @@ def swap(
     return store.compare_and_swap(name, before, settings, new, note)
 
 
-def exchange(store: Store, name: str, before: str, after: str) -> bool:
-    """Replace settings if they are still those `before`."""
-    found = find(store, name)
-    return found is not None and found.settings == before and swap(store, name, found, after)
-
-
 def save(store: Store, name: str, settings: str, arms: Sequence[Arm] = ()) -> None:
     """Make or change an experiment, also if others change it meanwhile.
 
@@ -305,7 +302,8 @@ def chains(changes: Sequence[Change], now: float) -> tuple[list[Linked], list[Li
     found: list[Linked | None] = []
     for change in changes:
         touched = now if change.touch else change.row.touched
-        row = change.row._replace(touched=touched, deadline=touched + change.wait)
+        deadline, until = touched + change.wait, now + change.row.until
+        row = change.row._replace(touched=touched, deadline=deadline, until=until)
         key = row.experiment, row.id
         before = latest.get(key)
         if before is not None and before.row.version != row.base:

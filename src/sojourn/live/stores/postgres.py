@@ -118,13 +118,15 @@ def _of_kept(columns: dict[str, str]) -> str:
 
 
 UNSTAMPED = 0.0  # a placeholder for the time of the batch, which the database fills in
-STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline"') + (
+STAMPED_VISIT = names(tables.VISIT, "x.").removesuffix('x."touched", x."deadline", x."until"') + (
     f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE x.touched END, "
-    f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline"
+    f"CASE WHEN x.touched = {UNSTAMPED} THEN now ELSE 0 END + x.deadline, now + x.until"
 )
 STAMPED_EVENT = names(tables.EVENT, "x.").removesuffix('x."at"') + "now"
 COUNTER, GROUP = TABLES["sojourn_counter"], TABLES["sojourn_group"]
 GROUP_KEY = [f'x."{column}"' for column in KEYS["sojourn_group"]]
+WITHIN_WINDOW = f"{_of_kept(GROUP)}, clock WHERE now <= kept.until"
+SAME_WHOLE = f"{tables.WHOLE_NAME} = {tables.WHOLE_NAME.replace('experiment', 'x.experiment')}"
 TREND_KEY = ["experiment", "writer", tables.start_of(SPAN, "touched"), "arm"]
 TREND_SUMS = ", ".join(
     f"SUM(CASE WHEN what = '{what}' AND k = {k} THEN n ELSE 0 END)" for what, k in COUNTED
@@ -142,7 +144,10 @@ kept AS (
     SELECT {STAMPED_VISIT} FROM {_records(tables.VISIT)}, clock
     WHERE EXISTS (SELECT FROM sojourn_experiment WHERE name = x.experiment) AND (x.base = 0 OR
         EXISTS (SELECT FROM sojourn_visit v WHERE v.experiment = x.experiment AND v.id = x.id))
-    {KEEP["sojourn_visit"]} RETURNING "experiment", "id", "base", "touched", xmax = 0 AS made
+        AND (x.base <> 0 OR x.epoch = 0 OR NOT EXISTS (
+            SELECT FROM sojourn_visit v WHERE {SAME_WHOLE} AND v.id = x.id AND v.epoch > 0))
+    {KEEP["sojourn_visit"]} RETURNING "experiment", "id", "base", "touched", "until",
+        xmax = 0 AS made
 ),
 logged AS (
     INSERT INTO sojourn_event ({names(tables.EVENT)})
@@ -156,7 +161,7 @@ over_time AS (
     {add_up("sojourn_trend", TREND_KEY, TREND_SUMS, f"({BY_ARM_OR_STATE}) AS counted")}
 ),
 grouped AS (
-    {add_up("sojourn_group", GROUP_KEY, sums_of(values_of("sojourn_group")), _of_kept(GROUP))}
+    {add_up("sojourn_group", GROUP_KEY, sums_of(values_of("sojourn_group")), WITHIN_WINDOW)}
 )
 SELECT "experiment", "id" FROM kept WHERE 1 / CASE WHEN made AND base <> 0 THEN 0 ELSE 1 END = 1
 """
@@ -272,7 +277,7 @@ class PostgresStore(SqlStore):
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """One statement, so one round trip: each costs a wait for the GIL as well."""
         joined, found = chains(changes, UNSTAMPED)
-        joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
+        joined.sort(key=lambda chain: chain.row[1::-1])  # two processes cannot lock crosswise
         visits = [chain.row._asdict() for chain in joined]
         with self._writer_connection() as db:
             writer = self.writer
@@ -287,12 +292,12 @@ class PostgresStore(SqlStore):
                 for key, n in c.counts
             ]
             groups = [
-                {"experiment": c.row.experiment, "writer": writer, **g._asdict(), "visit": c.row.id}
+                {**g._asdict(), "writer": writer, "visit": c.row.id}
                 for c in joined
                 if (g := added_by(c.row, c.events)) is not None
             ]
             parts = [json.dumps(part) for part in (visits, events, counts, groups)]
-            applied = set(db.execute(APPEND, parts, prepare=True).fetchall())
+            applied = set(_appended(db, parts))
         return answers(found, applied)
 
     def _insert(self, run: Run, table: str, rows: Sequence[Any]) -> None:
@@ -356,6 +361,16 @@ def _run(db: Any) -> Run:
         return cursor.fetchall() if cursor.description else []
 
     return run
+
+
+def _appended(db: Any, parts: Sequence[str]) -> list[Any]:
+    """The visits that were written; once more if others have just opened one in another variant."""
+    while True:
+        try:
+            return list(db.execute(APPEND, parts, prepare=True).fetchall())
+        except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name != "sojourn_once":
+                raise
 
 
 def _writer(db: Any) -> str:

@@ -246,6 +246,7 @@ class SqlStore(ABC):
             where, order = f"{where} AND status = 'open' AND deadline <= {self.clock}", "deadline"
         if ended_before is not None:
             where, order = f"{where} AND status <> 'open' AND touched < ?", "touched"
+            where += f" AND until <= {self.clock}"
             given.append(ended_before)
         query = f"SELECT {self.clock}, {names(VISIT, 'v.')} FROM (SELECT 1) AS one LEFT JOIN "
         query += f"(SELECT * FROM sojourn_visit {where} ORDER BY {order} LIMIT ?) AS v "
@@ -287,7 +288,7 @@ class SqlStore(ABC):
     def series(
         self,
         of: type[R],
-        name: str | None,
+        name: Names,
         *,
         since: float = 0.0,
         width: float | None = None,
@@ -297,6 +298,10 @@ class SqlStore(ABC):
             if of is Bucket or of is Trend:
                 assert width is not None
                 rows = self._over_time(run, of, name, since, width)
+            elif of is Group:
+                where, given = self._where({"experiment": name})
+                query = COMPARED.format(where=where, clock=self.clock)
+                rows = run(query, given + given)
             else:
                 query, order = LISTED[of]
                 where, given = self._where({"experiment": name})
@@ -307,7 +312,7 @@ class SqlStore(ABC):
         return [of(*row) for row in rows]
 
     def _over_time(
-        self, run: Run, of: type[Any], name: str | None, since: float, width: float
+        self, run: Run, of: type[Any], name: Names, since: float, width: float
     ) -> list[Any]:
         at, (sums, places) = "start", SPANS[of]
         if of is Bucket and not since % MINUTE == 0.0 == width % MINUTE:
@@ -409,11 +414,20 @@ SPANS = {
 }
 """Sums over time: what is read beside the bucket, and the columns that rows are grouped by."""
 
+COMPARED = f"""
+WITH recent AS MATERIALIZED (
+    SELECT * FROM sojourn_visit {{where}} AND epoch > 0 AND until > {{clock}}
+), counted AS (
+    SELECT {names(tables.columns(Group))} FROM sojourn_group {{where}} UNION ALL
+    SELECT experiment, epoch, "group", 0, -1, -step, -gained, -CAST(status = 'left' AS INTEGER)
+    FROM recent WHERE until >= (SELECT MIN(until) FROM recent WHERE status = 'open')
+)
+SELECT experiment, epoch, number, {sums_of(values_of("sojourn_group"))} FROM counted
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+"""The sums of groups without the visits from the oldest one on that is open and in its window."""
+
 LISTED: dict[type[Any], tuple[str, str]] = {
-    Group: (
-        f"SELECT epoch, number, {sums_of(values_of('sojourn_group'))} FROM sojourn_group",
-        "GROUP BY 1, 2 ORDER BY 1, 2",
-    ),
     Snapshot: (
         f"SELECT {names(tables.columns(Snapshot))} FROM sojourn_snapshot",
         "ORDER BY at, variant, metric",
@@ -453,8 +467,12 @@ LEDGER: dict[str, tuple[str, Callable[[list[Any]], Any]]] = {
     ),
     "grouped": (f"SELECT SUM(visits), SUM(steps), SUM(reward) FROM sojourn_group{OF}", _numbers),
     "assigned": (
-        f"SELECT COUNT(*), SUM(step), SUM(gained) FROM sojourn_visit{OF}"
-        "AND epoch > 0 AND status <> 'open'",
+        "SELECT SUM(CAST(kind = 'open' AS INTEGER)), SUM(CAST(kind = 'decide' AS INTEGER)), "
+        "SUM(CASE WHEN e.arm IS NULL OR kind = 'decide' THEN 0 ELSE "
+        "CASE kind WHEN 'retract' THEN -e.reward ELSE e.reward END END) "
+        "FROM sojourn_event e JOIN sojourn_visit v "
+        "ON v.experiment = e.experiment AND v.id = e.visit "
+        "WHERE e.experiment = ? AND v.epoch > 0 AND e.at <= v.until",
         _numbers,
     ),
     "trends": (

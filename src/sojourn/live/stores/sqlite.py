@@ -42,8 +42,9 @@ UNLESS_GONE = (
 """A change of a visit (its base is not 0) that is no longer there must not make it anew."""
 
 BRING_BACK = (
-    'UPDATE sojourn_visit SET "deadline" = "deadline" - ("touched" - ?), "touched" = ? '
-    "WHERE status = 'open' AND \"touched\" > ?"
+    'UPDATE sojourn_visit SET "deadline" = "deadline" - ("touched" - ?1), "touched" = ?1, '
+    '"until" = "until" - ("touched" - ?1) '
+    "WHERE status = 'open' AND \"touched\" > ?1"
 )
 """Visits touched in the future by a clock that was wrong: they would time out late."""
 
@@ -155,7 +156,7 @@ class SqliteStore(SqlStore):
                 "and visits of that time go on from now",
                 self, (latest[0][0] - now) / 3600.0,
             )  # fmt: skip
-            run(BRING_BACK, (now, now, now))
+            run(BRING_BACK, (now,))
         return clock
 
     def _connect(self, wait: float = 10.0) -> sqlite3.Connection:
@@ -216,13 +217,14 @@ class SqliteStore(SqlStore):
     def append(self, changes: Sequence[Change]) -> list[bool]:
         """Apply changes: visits first; then the events and counts of those that went in."""
         with self._writing() as run:
-            joined, found = chains(changes, self._clock())
+            now = self._clock()
+            joined, found = chains(changes, now)
             among, named = self._among(sorted({chain.row.experiment for chain in joined}))
             known = set(run(f"SELECT name FROM sojourn_experiment WHERE name {among}", (named,)))
             joined = [chain for chain in joined if (chain.row.experiment,) in known]
-            joined.sort(key=lambda chain: chain.row[:2])  # two processes cannot lock crosswise
             done = self._insert_visits(run, [chain.row for chain in joined])
             kept = [chain for chain, applied in zip(joined, done, strict=True) if applied]
+            late = self._past_window(run, now, [chain.row for chain in kept if chain.row.epoch])
             events = [e._replace(writer=self.writer) for chain in kept for e in chain.events]
             self._insert(run, "sojourn_event", events)
             total: defaultdict[tuple[str, Key], float] = defaultdict(float)
@@ -241,9 +243,10 @@ class SqliteStore(SqlStore):
                     (event.experiment, visit_of(event)) for event in events if event.kind == LEAVE
                 ],
                 "sojourn_group": [
-                    (chain.row.experiment, group)
+                    (chain.row.experiment, group[1:])
                     for chain in kept
-                    if (group := added_by(chain.row, chain.events)) is not None
+                    if chain.row[:2] not in late
+                    and (group := added_by(chain.row, chain.events)) is not None
                 ],
             }
             for table, rows in sums.items():
@@ -257,6 +260,13 @@ class SqliteStore(SqlStore):
         query = "SELECT version FROM sojourn_visit WHERE experiment = ? AND id = ?"
         return [(row.version,) in run(query, row[:2]) for row in rows]
 
+    def _past_window(self, run: Run, now: float, rows: Sequence[Row]) -> set[tuple[str, str]]:
+        """Which of these visits earn what is not compared any more."""
+        wanted = {"experiment": {row.experiment for row in rows}, "id": [row.id for row in rows]}
+        where, given = self._where(wanted)
+        query = f"SELECT experiment, id FROM sojourn_visit {where} AND until < ?"
+        return set(run(query, [*given, now])) if rows else set()
+
     def _among(self, values: Sequence[Any]) -> tuple[str, Any]:
         return "IN (SELECT value FROM json_each(?))", json.dumps(values)
 
@@ -264,14 +274,16 @@ class SqliteStore(SqlStore):
         """Many rows a statement: each one releases the GIL, and waits to get it back."""
         columns, done, changed = TABLES[table], 0, 0
         into, marks = f"INSERT INTO {table} ({names(columns)})", ", ".join("?" * len(columns))
+        keep = KEEP.get(table, "")
+        if table == "sojourn_visit":
+            keep += " ON CONFLICT DO NOTHING"  # it is in another variant
         while done < len(rows):
             size = min(LARGEST, 1 << ((len(rows) - done).bit_length() - 1))
             given = f"VALUES {', '.join([f'({marks})'] * size)}"
             if table == "sojourn_visit":
                 given = f"SELECT * FROM ({given}) WHERE {UNLESS_GONE}"
             values = [*chain(*rows[done : done + size])]
-            query = f"{into} {given} {KEEP.get(table, '')}"
-            changed += self._writer.execute(query, values).rowcount
+            changed += self._writer.execute(f"{into} {given} {keep}", values).rowcount
             done += size
         return changed
 

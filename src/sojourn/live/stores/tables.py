@@ -7,7 +7,7 @@ from ..monitor.trends import Trend
 from ..records import HOUR, MINUTE, Arm, Bucket, Edit, Event, Part, Row, Snapshot
 from ..rollout.groups import Group
 
-VERSION = 6
+VERSION = 7
 """The version of these tables: whatever changes them raises it, and older stores are refused."""
 
 TEXT, WHOLE, REAL = "TEXT", "BIGINT", "DOUBLE PRECISION"
@@ -67,7 +67,8 @@ def sums_of(columns: Iterable[str]) -> str:
 
 def _replace(table: str, value: str = 'excluded."{0}"') -> str:
     """What a new row does to one that has the same key."""
-    taken = ", ".join(f'"{column}" = {value.format(column)}' for column in values_of(table))
+    changed = (column for column in values_of(table) if column != "until")  # which is set once
+    taken = ", ".join(f'"{column}" = {value.format(column)}' for column in changed)
     return f"ON CONFLICT ({names(KEYS[table])}) DO UPDATE SET {taken}"
 
 
@@ -119,6 +120,10 @@ def to_hours(table: str, which: str) -> str:
     return add_up(table, key, sums_of(values_of(table)), f"{table} WHERE {which}")
 
 
+WHOLE_NAME = "rtrim(experiment, replace(experiment, ':', ''))"
+"""SQL for the name of an experiment up to its last colon: the same for all variants of one."""
+
+
 def _table(name: str, constraint: str = "") -> str:
     """SQL that makes a table."""
     parts = [f'"{column}" {kind}' for column, kind in TABLES[name].items()]
@@ -138,6 +143,8 @@ SCHEMA = (
     "WHERE status = 'open'",
     """CREATE INDEX sojourn_ended ON sojourn_visit ("experiment", "touched") """
     "WHERE status <> 'open'",
+    """CREATE INDEX sojourn_until ON sojourn_visit ("experiment", "until") WHERE epoch > 0""",
+    f'CREATE UNIQUE INDEX sojourn_once ON sojourn_visit ({WHOLE_NAME}, "id") WHERE epoch > 0',
     """CREATE INDEX sojourn_left ON sojourn_event ("experiment", "at") WHERE kind = 'leave'""",
     """CREATE INDEX sojourn_late ON sojourn_event ("experiment") WHERE kind = 'late'""",
     f'CREATE TABLE sojourn_dropped ("name" TEXT PRIMARY KEY, "at" {REAL} NOT NULL)',

@@ -207,7 +207,7 @@ async def _changed(experiment: Experiment, change: Callable[[], None]) -> Varian
 
 def given_by(body: bodies.VariantsIn) -> Given:
     """The settings of a body; InputError says what is wrong with it."""
-    plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail"})
+    plain = body.model_dump(exclude={"arms", "variants", "holdout", "guardrail", "window"})
     settings = {
         name: settings_from({**plain, "policy": variant.policy.model_dump()})
         for name, variant in body.variants.items()
@@ -219,7 +219,7 @@ def given_by(body: bodies.VariantsIn) -> Given:
     first = settings[variants[0].name]
     common = {name: getattr(first, name) for name in plain}
     rule = None if body.guardrail is None else Guardrail(**body.guardrail.model_dump())
-    return Given(body.arms, variants, body.holdout, rule, common)
+    return Given(body.arms, variants, body.holdout, rule, body.window, common)
 
 
 def divided(experiment: Experiment) -> Variants:
@@ -235,6 +235,7 @@ def divided(experiment: Experiment) -> Variants:
         epochs=allocation.epochs,
         guardrail=allocation.guardrail,
         alarm=allocation.alarm,
+        window=allocation.window,
     )
 
 
