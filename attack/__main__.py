@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import access, databases, disks, extremes, floods, fuzz, kills, operators, variants
+from . import access, databases, disks, extremes, floods, fuzz, kills, monitors, operators, variants
 from .ground import Ground, kill
 from .tally import Tally, stands, table
 
@@ -24,7 +24,7 @@ GRACE, OVERTIME = 150.0, 60.0
 
 Run = Callable[[Ground, Tally, float], None]
 
-FAMILIES = access, fuzz, extremes, operators, floods, disks, kills, variants, databases
+FAMILIES = access, fuzz, extremes, monitors, operators, floods, disks, kills, variants, databases
 SCENARIOS: dict[str, tuple[Run, float]] = {
     name: scenario for family in FAMILIES for name, scenario in family.SCENARIOS.items()
 }

@@ -35,7 +35,7 @@ DAYS = 56  # that are looked back, and at which a change may begin
 PRIORS = np.array([[100.0], [1.0]])  # small and large changes: trials that tell as much
 LEAST = 10.0  # successes and failures, as expected, that make sums near normal
 QUIET = 1e-4  # of the variance of coins, below which no noise is believed
-MOST = 10  # changes of one series
+MOST = 10  # changes of one series, and arms that are set aside
 
 
 class Change(NamedTuple):
@@ -93,7 +93,7 @@ def watch(arms: Sums, others: Sums, starts: Array, delta: float) -> list[list[Ch
     needed = log(DAYS * (len(arms.won) + 1 + len(others.won)) / delta)
     found: list[list[Change] | None] = [None for _ in arms.won]
     left = list(range(len(arms.won)))
-    while True:
+    for _ in range(MOST):
         *against, level = contrasts(Sums(*(each[left] for each in arms)), starts)
         for arm, days in zip(left, against, strict=True):
             found[arm] = changes(days, needed)
