@@ -21,6 +21,7 @@ from . import (
     floods,
     fuzz,
     kills,
+    monitors,
     operators,
     ramps,
     variants,
@@ -37,7 +38,8 @@ GRACE, OVERTIME = 150.0, 60.0
 Run = Callable[[Ground, Tally, float], None]
 
 FAMILIES = (
-    access, fuzz, extremes, operators, erasures, floods, disks, kills, variants, ramps, databases
+    access, fuzz, extremes, monitors, operators, erasures, floods, disks, kills, variants, ramps,
+    databases,
 )  # fmt: skip
 SCENARIOS: dict[str, tuple[Run, float]] = {
     name: scenario for family in FAMILIES for name, scenario in family.SCENARIOS.items()

@@ -193,6 +193,48 @@ def test_when_it_cannot_tell() -> None:
         assert seen.tried and "hardly ever" in str(seen)
 
 
+MOODY = {1.0: np.array([0.2, 0.2, 0.6]), 0.0: np.array([0.45, 0.45, 0.1])}
+GOES = {1.0: (0.25, 0.1), 0.0: (0.55, 0.4)}  # by state: without a reward, with one
+WORSE = np.array([0.5, 0.5, 0.42])
+MARGINAL = np.array([0.29, 0.29, 0.42])  # of all steps, c mostly after a reward
+
+
+def moody(told: Any, visits: int = 1_500) -> Shadow:
+    """Users who leave after no reward, when c is hardly shown; c earns 12 % less."""
+    rng = np.random.default_rng(5)
+    with external(sj.policies.FixedArm(2)) as feed:
+        for n in range(visits):
+            visit, state, reward, left = feed.visit(user=f"u{n}"), 1.0, None, False
+            while not left:
+                arm = int(rng.choice(3, p=MOODY[state]))
+                chance = float(MOODY[state][arm] if told is None else told[arm])
+                visit.decide(Ask(reward=reward, logged=Logged(ARMS[arm], chance)))
+                reward = float(rng.random() < WORSE[arm])
+                left, state = rng.random() < GOES[state][int(reward)], reward
+            visit.end(reward)
+        return report(feed)
+
+
+def test_shares_that_are_not_those_of_the_state() -> None:
+    """Told the shares of all steps for chances that depend on the state, weights have mean 1."""
+    seen = moody(MARGINAL)
+    assert seen.weight.low < 1.0 < seen.weight.high and seen.effective > 50.0
+    assert seen.verdict == "cannot tell" and "(c, after a reward)" in seen.reason
+    assert seen.measures["gain"].difference.value < 0.0  # +0.4 if weights were taken as they are
+    assert {str(one): round(one.mean.value, 1) for one in seen.weights} == {
+        "c, after no reward": 0.2, "c, after a reward": 1.4
+    }  # fmt: skip
+
+
+def test_what_the_check_cannot_see_is_beside_the_verdict() -> None:
+    seen = moody(None)
+    assert not any(one.wrong for one in seen.weights) and seen.verdict == "not yet"
+    assert sum(one.steps for one in seen.weights) == seen.weighed
+    widest = max((one.mean.high - one.mean.low) / 2 for one in seen.weights)
+    assert f"off by less than {widest:.0%} (c, after no reward)" in seen.limits
+    assert seen.limits in str(seen)
+
+
 def test_where_there_is_no_shadow() -> None:
     with (
         Experiment("feed", ARMS, compiled=False) as feed,

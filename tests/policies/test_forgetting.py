@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from glr import change_in
 from numba import njit
 from twins import step_by_step
 
@@ -12,7 +13,6 @@ import sojourn as sj
 from sojourn.engine.streams import policy_stream
 from sojourn.policies import Policy
 from sojourn.policies.restarting import BUCKETS, SMALLEST, SUCCESSES, SUMS, TRIALS, follow
-from sojourn.stats.changes import change_in
 
 SUMMED = (
     "pulls",

@@ -1,13 +1,33 @@
 """Policies that start over when something has changed, and only then.
 
-A test for changes (`sojourn.stats.changes`) watches the rewards of every arm, and departures by
-what the user did before. It costs little while nothing changes, for it almost never says that
-something did; that is its advantage over forgetting all the time. It sees what is played: that the
-arm played most has become worse shows soon, that another one has become better only if it is tried.
+A test for changes watches the rewards of every arm, and departures by what the user did before. It
+costs little while nothing changes, for it almost never says that something did; that is its
+advantage over forgetting all the time. It sees what is played: that the arm played most has become
+worse shows soon, that another one has become better only if it is tried.
+
+Successes are summed by bucket of so many trials. For each edge between two buckets there is a
+likelihood ratio, "one chance before the edge and another one since" against "the same chance all
+along", with the chances that fit best,
+
+    N kl(p, m) + M kl(q, m),      p, q the means of the N trials before and the M since, m of all,
+
+the statistic of GLR-klUCB (Besson, Kaufmann, Maillard and Seznec, "Efficient change-point detection
+for tackling piecewise-stationary bandits", JMLR 23, 2022). It is compared with
+
+    log(4 k (k + 1) sqrt(N M) / delta)                    at the edge after the k-th bucket.
+
+While nothing changes, the chance that this is ever reached, at any edge of any look, is at most
+delta. For with the chances before and since drawn from Jeffreys' prior the likelihood ratio against
+the true chance is a martingale of mean 1; it is at least that of the best chances divided by
+2 sqrt(N) and by 2 sqrt(M) (Krichevsky and Trofimov, IEEE Transactions on Information Theory 27,
+1981), and that against the best single chance is less than against the true one. So each edge gets
+there with a chance of at most delta / (k (k + 1)) (Ville's inequality), and those sum to delta.
+Which trials are made may depend on all that was seen before, as it does where a policy decides.
+Rewards between 0 and 1 are allowed too: they vary less than coins of the same mean.
 """
 
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, log
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +37,6 @@ from ..engine.divergence import bernoulli_kl
 from ..engine.loops import jitable
 from ..engine.streams import Stream, draw_uniform
 from ..engine.unmanaged import merged
-from ..stats.changes import nats_needed
 from .base import Array, arms_in
 from .index import KLULCB
 from .reasons import Seen, explainer
@@ -35,8 +54,6 @@ DOUBLED, TRIALS, SUCCESSES, SUMS = 0, 1, 2, 3
 """Columns of a trail: how often buckets were doubled, all trials, their successes, and then those
 up to the end of each bucket."""
 
-needed = jitable(nats_needed)
-
 
 class Trails(NamedTuple):
     """The memory of `Restarting` beside that of its policy."""
@@ -45,6 +62,12 @@ class Trails(NamedTuple):
     trail_left: Array  # departures by [cell, column]
     since: Array  # steps since departures were forgotten; inf: never
     changes: Array  # found so far: of arms, of departures
+
+
+@jitable
+def needed(before: float, after: float, rank: float, delta: float) -> float:
+    """The threshold of the statistic, with trials before and since the `rank`-th edge."""
+    return log(4.0 * rank * (rank + 1.0) / delta) + 0.5 * log(before * after)
 
 
 @jitable
@@ -85,7 +108,7 @@ class Restarting(Forgetful):
     """Wraps `policy`, and forgets what was found to have changed.
 
     The test is the generalised likelihood ratio of GLR-klUCB (Besson, Kaufmann, Maillard and
-    Seznec, JMLR 23, 2022), with the threshold of `sojourn.stats.changes`: for as long as nothing
+    Seznec, JMLR 23, 2022), with the threshold of this module: for as long as nothing
     changes it is wrong with a chance of at most `delta`, in all sequences together. Those are the
     rewards of every arm, and whether users left, by bin of the state and level of the reward, if
     the policy looks at departures. When an arm has changed, what is known of all arms is forgotten,

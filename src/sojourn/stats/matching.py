@@ -4,7 +4,8 @@ With the chance b with which the other one chose (its propensity), a step at whi
 for 1 / b steps, and the others for none. So the weighted mean over steps of what happened next is
 that of the first one's choice, in the states that the other one brings about (inverse propensity
 weighting, self-normalised). The weights have mean 1, if the propensities are right and the other
-one never fails to try what the first one would choose.
+one never fails to try what the first one would choose; and not only on the whole, but among the
+steps of any cell that is known before the other one chooses, such as an arm in a state (`by_cell`).
 """
 
 from math import inf, sqrt
@@ -92,6 +93,32 @@ class Matching:
         for sign, one in parts:
             direction[NAMES.index(one)] += sign
         value, variance = (float(x @ direction) for x in (self._values, direction @ self._spread))
-        weighted = any(one.startswith("would") for _, one in parts)
+        weighted = any(one.startswith(("would", "weight")) for _, one in parts)
         enough = (self.effective if weighted else self.users) >= FIRST
         return sequence(value, sqrt(max(variance, 0.0)) if enough else inf, *self._how)
+
+
+def by_cell(
+    steps: Steps, cell: Any, alpha: float = 0.05, planned: float = PLANNED
+) -> dict[int, Matching]:
+    """The steps of each cell by themselves."""
+    parts = {
+        int(each): Steps(*(column[cell == each] for column in steps)) for each in np.unique(cell)
+    }
+    return {
+        each: Matching(
+            part._replace(user=np.unique(part.user, return_inverse=True)[1]), alpha, planned
+        )
+        for each, part in parts.items()
+    }
+
+
+def calibrated(steps: Steps, cell: Any, cells: dict[int, Matching]) -> Steps:
+    """The steps with propensities by which the weights of each cell have mean 1.
+
+    So estimates hold if propensities are wrong, as long as it is by one factor for each cell.
+    """
+    means = {
+        each: found.total.weight / (found.total.weighed or 1.0) for each, found in cells.items()
+    }
+    return steps._replace(propensity=steps.propensity * [means[each] or 1.0 for each in cell])

@@ -1,7 +1,8 @@
 """Shadow mode: what a policy would have shown where the caller's own recommender decides.
 
 Where both choose the same arm, the result is known; with the recommender's propensities, that
-estimates what the policy would earn at its next choice (`stats.matching`).
+estimates what the policy would earn at its next choice (`stats.matching`). Whether they are right
+is checked for each arm that the policy would show, in each state.
 """
 
 from collections import Counter
@@ -12,14 +13,16 @@ from math import inf, nan
 import numpy as np
 
 from ... import validation
+from ...engine.steps import level_of
 from ...show.tables import Table
 from ...stats.intervals import FIRST, PLANNED, Interval
-from ...stats.matching import Matching, Steps
+from ...stats.matching import Matching, Steps, by_cell, calibrated
 from ..errors import Conflict
 from ..exporting import ExportRow, lines
-from ..records import OPEN, late_in
+from ..records import DECIDE, OPEN, late_in
 from ..rollout.comparison import brief
 from ..stores.base import Store, one_of_its_own, plain_settings
+from .drift import state_words
 
 LATEST = 100_000
 """Events that a report uses, some 40,000 steps: a policy that learns changes over time."""
@@ -58,6 +61,31 @@ class Weighed:
 
 
 @dataclass(frozen=True)
+class Weight:
+    """The mean weight of the steps in a state at which the policy would have shown an arm.
+
+    It is 1 if propensities are right. The interval is unbounded until the steps that match are
+    worth 50 users; all of them hold together with probability 1 - alpha.
+    """
+
+    arm: str
+    state: str
+    steps: int
+    mean: Interval
+
+    def __str__(self) -> str:
+        return f"{self.arm}, {self.state}"
+
+    @property
+    def checked(self) -> bool:
+        return self.mean.high < inf
+
+    @property
+    def wrong(self) -> bool:
+        return not self.mean.low <= 1.0 <= self.mean.high
+
+
+@dataclass(frozen=True)
 class Shadow:
     """What a policy would have shown, beside what was shown; see `shadow`.
 
@@ -65,7 +93,8 @@ class Shadow:
     the states that the recommender brings about, by the steps that have propensities (`weighed`):
     its reward, whether the visit ends after it, and the ratio of both. They are empty without
     propensities. `effective` is how many users the weighted steps are worth. The mean `weight` is 1
-    if propensities are right and the recommender shows everything that the policy would.
+    if propensities are right and the recommender shows everything that the policy would, and so are
+    those of each arm in each state, `weights`. `limits` says what that check cannot see.
     """
 
     experiment: str
@@ -80,6 +109,8 @@ class Shadow:
     weighed: int
     effective: float
     weight: Interval
+    weights: tuple[Weight, ...]
+    """The one furthest off first."""
     measures: dict[str, Weighed]
     pairs: tuple[Pair, ...]
     """The most frequent ones first."""
@@ -87,6 +118,7 @@ class Shadow:
     """Arms that the policy would often show and the recommender hardly ever does."""
     verdict: str
     reason: str
+    limits: str
 
     def __str__(self) -> str:
         if not self.steps:
@@ -111,6 +143,7 @@ class Shadow:
             for arm in self.tried
         ]
         parts.append(f"{self.verdict.capitalize()}: {self.reason}.")
+        parts += [f"{self.limits}."] if self.limits else []
         return "\n\n".join(parts)
 
     def _table(self) -> Table:
@@ -173,10 +206,15 @@ def shadow(
     begun = {event.visit for event in events if event.kind == OPEN}
     whole = [event for event in events if event.visit in begun]
     rows = [row for row in lines(whole, stored.arms, late_in(whole)) if row.shadow_arm is not None]
-    found = Matching(_steps(rows), alpha, planned)
+    words = state_words(settings)
+    at = {(e.visit, e.step): e.state or 0.0 for e in whole if e.kind == DECIDE}
+    bins = [level_of(at[row.visit, row.step], len(words)) for row in rows]
+    keys = [(str(row.shadow_arm), words[b]) for row, b in zip(rows, bins, strict=True)]
+    most = len(stored.arms) * len(words)
+    found, weight, weights = evaluated(_steps(rows), keys, most, alpha, planned)
     pairs = Counter((row.arm, str(row.shadow_arm)) for row in rows)
-    measures, weight, match = _weighed(found), found.of("weight"), found.of("match")
-    verdict, reason = _judged(found, measures, weight, margin)
+    measures, match = _measures(found), found.of("match")
+    verdict, reason = judged(found, weight, weights, margin)
     return Shadow(
         experiment=experiment,
         policy=settings["policy"]["name"],
@@ -190,11 +228,13 @@ def shadow(
         weighed=int(found.total.weighed),
         effective=found.effective,
         weight=weight,
+        weights=weights[:MOST_PAIRS],
         measures=measures,
         pairs=tuple(Pair(*pair, n) for pair, n in pairs.most_common(MOST_PAIRS)),
         tried=tuple(_tried(pairs)),
         verdict=verdict,
         reason=reason,
+        limits=_limits(weights) if measures else "",
     )
 
 
@@ -211,7 +251,44 @@ def _steps(rows: Sequence[ExportRow]) -> Steps:
     return Steps(*np.array(table, dtype=float).reshape(-1, len(Steps._fields)).T)
 
 
-def _weighed(found: Matching) -> dict[str, Weighed]:
+def evaluated(
+    steps: Steps, keys: Sequence[tuple[str, str]], most: int, alpha: float, planned: float = PLANNED
+) -> tuple[Matching, Interval, tuple[Weight, ...]]:
+    """What the steps tell, the mean weight of all of them, and that of each arm and state.
+
+    These are the `keys` of the steps, of which there are at `most` so many. Their intervals hold
+    together with probability 1 - alpha.
+    """
+    names = sorted(set(keys))
+    numbers = {name: number for number, name in enumerate(names)}
+    cell = np.array([numbers[key] for key in keys], dtype=np.int64)
+    how = alpha / (most + 1), planned
+    cells = by_cell(steps, cell, *how)
+    weights = [
+        Weight(*names[each], int(part.total.weighed), part.of("weight"))
+        for each, part in cells.items()
+        if part.total.weighed
+    ]
+    weights.sort(key=lambda one: -one.steps * abs(one.mean.value - 1.0))
+    found = Matching(calibrated(steps, cell, cells), alpha, planned)
+    return found, Matching(steps, *how).of("weight"), tuple(weights)
+
+
+def _limits(weights: Sequence[Weight]) -> str:
+    """What the check of weights cannot see."""
+    said = "Not detected: choices by what is not logged, if weights still average 1 in each state"
+    checked = [one for one in weights if one.checked]
+    if checked:
+        widest = max(checked, key=lambda one: one.mean.high - one.mean.low)
+        wide = (widest.mean.high - widest.mean.low) / 2.0
+        said += f"; weights that are off by less than {wide:.0%} ({widest})"
+    if len(checked) < len(weights):
+        share = 1.0 - sum(one.steps for one in checked) / sum(one.steps for one in weights)
+        said += f"; any fault in the {share:.0%} of steps whose arm and state have few matches"
+    return said
+
+
+def _measures(found: Matching) -> dict[str, Weighed]:
     """All measures; empty without propensities."""
     if not found.total.weighed:
         return {}
@@ -232,16 +309,16 @@ def _tried(pairs: Counter[tuple[str, str]]) -> Iterator[str]:
             yield arm
 
 
-def _judged(
-    found: Matching, measures: dict[str, Weighed], weight: Interval, margin: float
+def judged(
+    found: Matching, weight: Interval, weights: Sequence[Weight], margin: float
 ) -> tuple[str, str]:
     """Whether to go live with the policy, and why."""
-    steps, weighed = found.total.steps, found.total.weighed
+    steps, known = found.total.steps, found.total.weighed
     if not steps:
         return NOT_YET, "no step says what the policy would have shown"
-    if weighed < KNOWN * steps:
+    if known < KNOWN * steps:
         return CANNOT_TELL, (
-            f"{weighed:,.0f} of {steps:,.0f} steps have a propensity; log the probability with "
+            f"{known:,.0f} of {steps:,.0f} steps have a propensity; log the probability with "
             "which yours shows its arm (logged.propensity), or ramp 1 % with a guardrail"
         )
     if found.effective < FIRST:
@@ -249,13 +326,14 @@ def _judged(
             f"too few matched steps: with their weights they are worth {found.effective:,.0f} "
             f"users, and {FIRST:.0f} are needed"
         )
-    if not weight.low <= 1.0 <= weight.high:
-        return CANNOT_TELL, (
-            f"the weights have a mean of {weight.value:.3g} where it should be 1: the propensities "
-            "are wrong, or yours never shows what the policy would; ramp 1 % with a guardrail and "
-            "compare"
-        )
-    gain = measures["gain"]
+    for one in (*weights, Weight("all steps", f"most of all {weights[0]}", 0, weight)):
+        if one.wrong:
+            return CANNOT_TELL, (
+                f"the weights have a mean of {brief(one.mean, '.3g')} where it should be 1 "
+                f"({one}): the propensities are wrong there, or yours never shows that arm; ramp "
+                "1 % with a guardrail and compare"
+            )
+    gain = _measures(found)["gain"]
     difference, least = gain.difference, -margin * gain.logged.value
     earns = (
         f"{gain.shadow.value:.3g} rewards per departure where yours earns {gain.logged.value:.3g}"

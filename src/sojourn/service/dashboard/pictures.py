@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ...live import Drift, History, Series
-from ...live.monitor.drift import ARM, LEAVING
+from ...live.monitor.drift import ALL, ARM, LEAVING
 from ...live.monitor.insight import Point
 from ...stats.intervals import Interval
 
@@ -24,7 +24,7 @@ __all__ = [
 WIDTH = 120.0  # of a bar, in pixels
 WIDE, HIGH = 240.0, 36.0
 BLOCKS = 60  # points of a curve
-SHOWN = {ARM: 12, LEAVING: 8}  # rows of the panel
+SHOWN = {ARM: 12, ALL: 1, LEAVING: 8}  # rows of the panel
 
 
 def bar(interval: Interval, most: float, tone: str = "blue", least: float = 0.0) -> Markup:

@@ -5,23 +5,14 @@ from math import lgamma, log, pi, sqrt
 
 import numpy as np
 import pytest
+from glr import Change, change_in, likelihood_ratios
 from numpy.typing import NDArray
 
 from sojourn.engine.divergence import bernoulli_kl
-from sojourn.stats.changes import (
-    LEAST,
-    PAIRS,
-    Change,
-    change_in,
-    changes_in,
-    dispersion,
-    greatest,
-    likelihood_ratios,
-    nats_needed,
-)
+from sojourn.policies.restarting import needed
 
 
-def of_the_paper(won: list[float], made: list[float], delta: float, spread: float) -> Change | None:
+def of_the_paper(won: list[float], made: list[float], delta: float) -> Change | None:
     """The same, one edge after the other, with divergences."""
     n, x = sum(made), sum(won)
     found, most = None, 0.0
@@ -32,14 +23,13 @@ def of_the_paper(won: list[float], made: list[float], delta: float, spread: floa
         p, q = sum(won[:k]) / before, sum(won[k:]) / after
         statistic = before * bernoulli_kl(p, x / n) + after * bernoulli_kl(q, x / n)
         threshold = log(4 * k * (k + 1) * sqrt(before * after) / delta)
-        above = statistic / spread - threshold
+        above = statistic - threshold
         if above >= 0 and (found is None or above > most):
-            found, most = Change(k, p, q, statistic / spread, threshold), above
+            found, most = Change(k, p, q, statistic, threshold), above
     return found
 
 
-@pytest.mark.parametrize("spread", [1.0, 1.7])
-def test_is_what_the_module_says(spread: float) -> None:
+def test_is_what_the_module_says() -> None:
     rng, changes = np.random.default_rng(0), 0
     for _ in range(300):
         made = rng.integers(0, 60, rng.integers(1, 12)).astype(float)
@@ -47,8 +37,8 @@ def test_is_what_the_module_says(spread: float) -> None:
         won = rng.binomial(made.astype(int), chance).astype(float)
         if rng.random() < 0.3:
             won *= rng.random(won.size)  # graded rewards
-        found = change_in(won, made, delta=0.05, overdispersion=spread)
-        wanted = of_the_paper(won.tolist(), made.tolist(), 0.05, spread)
+        found = change_in(won, made, delta=0.05)
+        wanted = of_the_paper(won.tolist(), made.tolist(), 0.05)
         assert (found is None) == (wanted is None)
         if found is not None and wanted is not None:
             changes += 1
@@ -86,7 +76,7 @@ def first_alarms(
         bar = np.full(n.size, 1.92)
         if delta > 0.0:
             now = counts[look - 1]
-            bar = np.array([nats_needed(a, now - a, k, delta) for k, a in enumerate(n, 1)])
+            bar = np.array([needed(a, now - a, k, delta) for k, a in enumerate(n, 1)])
         total = sums[:, look - 1 : look]
         alarm = (likelihood_ratios(sums[:, : look - 1], n, total, counts[look - 1]) >= bar).any(
             axis=1
@@ -138,91 +128,3 @@ def test_finds_a_change_soon_and_where_it_was() -> None:
     assert np.median(first) <= 28
     found = [change_in(row[:40], [50] * 40, delta=0.01) for row in won]
     assert all(change is not None and abs(change.at - 20) <= 5 for change in found)
-
-
-def test_overdispersion_keeps_the_level_of_users_that_differ() -> None:
-    """Buckets whose chances vary by themselves: 1 + 49 / 10 times the variance of coins."""
-    rng, tests, size = np.random.default_rng(5), 100, 50
-    made = np.full(60, float(size))
-    rate = 9.0  # Beta(rate / 2, rate / 2): variance of sums is 1 + (size - 1) / (rate + 1) times
-    won = rng.binomial(size, rng.beta(rate / 2, rate / 2, (tests, 60))).astype(float)
-    factor = 1 + (size - 1) / (rate + 1)
-    plain = sum(change_in(row, made) is not None for row in won)
-    honest = sum(change_in(row, made, overdispersion=factor) is not None for row in won)
-    assert honest <= 0.05 * tests < plain
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials", "options", "sentence"),
-    [
-        ([1, 2], [3], {}, "successes and trials have shapes (2,) and (1,)"),
-        ([4], [3], {}, "successes is not allowed"),
-        ([-1], [3], {}, "successes is not allowed"),
-        ([1], [float("nan")], {}, "successes is not allowed"),
-        ([1], [3], {"delta": 0}, "delta = 0 is not allowed"),
-        ([1], [3], {"overdispersion": 0.5}, "overdispersion = 0.5 is not allowed"),
-    ],
-)
-def test_bad_input(
-    successes: list[float], trials: list[float], options: dict[str, float], sentence: str
-) -> None:
-    with pytest.raises(ValueError) as error:
-        change_in(successes, trials, **options)
-    assert sentence in str(error.value)
-
-
-# --- several changes, and how much sums vary ------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [3, 40])
-def test_the_two_greatest_squares_are_those_of_draws(count: int) -> None:
-    squares = np.random.default_rng(count).standard_normal((20_000, count)) ** 2
-    drawn = np.sort(squares, axis=1)[:, -2:].sum(axis=1)
-    error = drawn.std() / np.sqrt(len(drawn))
-    assert abs(greatest(count) - drawn.mean()) < 4.5 * error
-
-
-@pytest.mark.parametrize("alike", [1, 4])
-def test_dispersion_is_how_many_trials_are_one(alike: int) -> None:
-    """Trials that come in fours with one outcome vary four times as much, whatever the mean."""
-    random, runs = np.random.default_rng(alike), 100
-    trials = np.full(400, 40.0)
-    found = [
-        dispersion([(alike * random.binomial(40 // alike, p, 400), trials) for p in (0.2, 0.5)])
-        for p in [0.0] * runs
-    ]
-    fine = np.sqrt(3.0 / 798)  # the standard error of one estimate, which the rest is above
-    assert alike - 4.5 * alike * fine / np.sqrt(runs) < np.mean(found) < 1.25 * alike
-
-
-def test_a_change_hardly_spoils_the_dispersion() -> None:
-    random, trials = np.random.default_rng(5), np.full(100, 200.0)
-    chances = np.where(np.arange(100) < 50, 0.2, 0.6)
-    found = [dispersion([(random.binomial(200, chances), trials)]) for _ in range(50)]
-    assert np.mean(found) < 1.6  # the two greatest terms would make it 5 and more
-    rhythm = 0.4 + 0.1 * np.sin(np.arange(600) / 50)
-    found = [dispersion([(random.binomial(100, rhythm), np.full(600, 100.0))]) for _ in range(10)]
-    assert min(found) > 5.0  # which differences of neighbours alone do not see
-
-
-def test_what_is_too_little_to_tell() -> None:
-    few = np.full(PAIRS, LEAST)
-    assert dispersion([(few / 2, few)]) is None and dispersion([]) is None
-    enough = np.full(PAIRS + 1, LEAST)
-    assert dispersion([(enough / 5, enough)]) == 1.0
-    nothing = np.zeros(30)
-    assert dispersion([(nothing, np.full(30, 30.0))]) is None  # no success at all
-    assert dispersion([(nothing, nothing)]) is None and changes_in(nothing, nothing) == []
-
-
-def test_changes_are_found_where_they_are() -> None:
-    random = np.random.default_rng(8)
-    chances = np.repeat([0.5, 0.3, 0.3, 0.6], 30)
-    trials = random.poisson(60, 120).astype(float)
-    found = changes_in(random.binomial(trials.astype(int), chances).astype(float), trials)
-    assert [abs(change.at - wanted) <= 3 for change, wanted in zip(found, (30, 90), strict=True)]
-    assert len(found) == 2 and all(change.statistic > change.threshold for change in found)
-    np.testing.assert_allclose(
-        [found[0].before, found[0].after, found[1].after], [0.5, 0.3, 0.6], atol=0.06
-    )
-    assert found[0].after == found[1].before
