@@ -567,6 +567,7 @@ def run(
 def main(url: str, folder: str, seed: str, rounds: str, seconds: str, broken: str) -> None:
     report, end = Report(), time.monotonic() + float(seconds)
     logging.disable()  # where the lease is broken, there are many warnings
+    Path(f"{folder}.said").unlink(missing_ok=True)
     said = Said(Path(f"{folder}.said"))
     prepare(url.startswith("postgres"), broken)
     for number in range(int(rounds)):
