@@ -39,7 +39,7 @@ def bayes_factor(square: float, free: int, weight: float) -> float:
 def budget(y: float, n: float) -> float:
     if y <= 0:
         return 0.0
-    return min(y, max(0.0, 1 + (2 * y - 1) / n) * y**2 / (y + 6))
+    return 1.1 * min(y, max(0.0, 1 + (2 * y - 1) / n) * y**2 / (y + 6))
 
 
 class Twin:

@@ -209,7 +209,8 @@ def draw_frontier(findings: Findings) -> "Picture":
 def _panel(ax: Any, o: SinglesOutcome) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
-    budgets = {OFF: 0.0, **INFLATED}
+    budgets = {OFF: EngagementIndex().inflation, **INFLATED}
+    budgets = dict(sorted(budgets.items(), key=lambda item: item[1]))
     _points(ax, o, list(budgets), RED, "o-", f"{OFF}, by inflation")
     for label, b in budgets.items():
         at = (o.regret(label).value, o.single(label).rare[-1].value)

@@ -47,7 +47,7 @@ DEFAULT: Roster = {OFF: EngagementIndex.for_problem}
 BOTH: Roster = {**DEFAULT, ON: partial(EngagementIndex.for_problem, departures=True)}
 """As it is made for a problem; and with the account of departures that is on where nobody knows."""
 
-INFLATIONS = (0.1, 0.2, 0.3, 0.5)
+INFLATIONS = (0.0, 0.2, 0.3, 0.5)
 INFLATED = {f"{OFF}, inflation {b:g}": b for b in INFLATIONS}
 OTHERS = by_label(IMED(), PricedIndex(), Thompson())
 

@@ -85,8 +85,8 @@ class EngagementIndex(WholeVisit):
     learned. Unless `departures` is False it finds arms that raise the exit rate, as `VisitIMED`
     does. Nothing has to be known in advance, and no arm is played for being new.
 
-    Budgets are 1 + `inflation` times as large (from 0 to 100): rare runs that lose the best arm for
-    long become rarer, and the mean regret grows.
+    Budgets are 1 + `inflation` times as large (from 0 to 100): with more of it, rare runs that lose
+    the best arm for long become rarer, and the mean regret grows.
 
     >>> policy = EngagementIndex(departures=False)
     >>> memory = policy.memory(arms=3)
@@ -103,7 +103,7 @@ class EngagementIndex(WholeVisit):
 
     faith: float = 2.25
     growth: float = 0.1
-    inflation: float = field(default=0.0, kw_only=True)
+    inflation: float = field(default=0.1, kw_only=True)
     departures: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
