@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.paper.verdicts import Checked, Verdict, check
+from sojourn.policies import EngagementIndex
 from sojourn.stats.intervals import Interval
 
 from ...outcomes import spread
