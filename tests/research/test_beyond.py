@@ -14,12 +14,21 @@ from research.outcomes import Outcomes, spread
 from research.problems import DRAWS, LOGS, PROBLEMS, cost_ratio, random_problems
 from research.studies.beyond import STUDY, conclusions
 from research.studies.beyond.claims import CLAIMS, GAIN, Harmless, NearBetterCase, SeldomWorse
-from research.studies.beyond.outcomes import POLICIES, BeyondOutcome, worst
-from research.studies.beyond.trials import BOUND, FAMILIES, LEARNED, PRICED, ROSTERS, TRIALS, trial
+from research.studies.beyond.outcomes import POLICIES, BeyondOutcome, comparable, worst
+from research.studies.beyond.trials import (
+    BOUND,
+    ENGAGEMENT,
+    FAMILIES,
+    LEARNED,
+    PRICED,
+    ROSTERS,
+    TRIALS,
+    trial,
+)
 from research.study import TypicalRatio
 from sojourn import theory
 from sojourn.paper.trials import Trial
-from sojourn.paper.verdicts import Verdict, check
+from sojourn.paper.verdicts import Report, Verdict, check
 from sojourn.policies import KLULCB, GatedIMED, LearnedIMED, Policy
 from sojourn.stats.intervals import Interval
 
@@ -205,6 +214,19 @@ def test_conclusions_follow_the_numbers() -> None:
     assert "The smallest worst case is that of IMED" in bad
     assert "50 % more" in bad
     assert "but not every risk" in bad and "without the bet" in good
+
+
+def test_where_rewards_depend_on_the_state_no_ratio_tells_the_cases_apart() -> None:
+    facts = BeyondOutcome.facts_of(PROBLEMS["by state"]["same order, normal case"]())
+    assert facts.keys() == {"arms", "length"}
+    names = list(PROBLEMS["by state"])[:2]
+    regrets = {label: 30.0 if label == ENGAGEMENT else 100.0 for label in POLICIES}
+    made = [made_up(regrets, name, "by state") for name in names]
+    findings = Outcomes([replace(o, facts=facts) for o in made])
+    assert all(o.is_proper for o in comparable(findings)) and len(comparable(findings)) == 2
+    assert "has these multiples" in "\n".join(conclusions.conclude(findings))
+    report = Report(findings, [check(claim, findings) for claim in CLAIMS], "command", 0, "quick")
+    assert "| D(0) / D(1) | by state | by state |" in STUDY.page(report)
 
 
 def test_of_takes_the_outcome_of_most_runs() -> None:
