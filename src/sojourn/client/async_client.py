@@ -322,5 +322,6 @@ class AsyncVisit:
 
 
 def _given(record: Opening | Logged) -> dict[str, Any]:
-    """What is sent of a record: the fields that are given."""
-    return {n: value for n, value in shallow(record).items() if value is not None and n != "epoch"}
+    """What is sent of a record: the fields that are given, but for those that the service sets."""
+    given = shallow(record).items()
+    return {n: value for n, value in given if value is not None and n not in ("epoch", "window")}
