@@ -66,7 +66,7 @@ def test_whatever_happens_memories_are_those_of_the_log(
             reward = rng.choice([None, 0.0, 0.3, 0.8, 1.0]) if (name, 1) in steps else None
             if turn % 40 == 39:  # a retired arm comes back
                 arm = "d" if "d" not in active else rng.choice(["c", "d"])
-                (experiment.add_arm if arm not in active else experiment.retire_arm)(arm)
+                (experiment.add_arms if arm not in active else experiment.retire_arms)(arm)
                 active ^= {arm}
                 for each in both:
                     each.refresh()

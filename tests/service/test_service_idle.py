@@ -131,7 +131,7 @@ def test_what_rests_is_refreshed_before_it_is_used(
         assert not catalog.journal._members
         with Experiment("e3", [*ARMS, "c"], Uniform(), store=postgres, compiled=False) as other:
             for arm in ARMS:
-                other.retire_arm(arm)
+                other.retire_arms(arm)
         monkeypatch.setattr(catalogs, "REST", 60.0)
         answer = http.post(f"{UP}/e3/visits/w/decisions", json={"opening": {}})
         assert answer.json()["arm"] == "c"
