@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from sojourn.stats.days import DAY, PRIORS, Days, Sums, by_day, changes, contrasts, watch
+from sojourn.stats.days import (
+    DAY,
+    PRIORS,
+    Days,
+    Sums,
+    _means,
+    by_day,
+    changes,
+    contrasts,
+    watch,
+)
 
 BEGAN = 20_000.0
 
@@ -103,3 +113,15 @@ def test_what_never_varies_is_no_change() -> None:
     assert found == [[], [], [], []]
     empty = Sums(won[:0, :0], made[:0, :0])
     assert watch(empty, empty, starts[:0], 0.05) == [None]
+
+
+def test_with_more_arms_than_buckets_the_smaller_system_says_the_same() -> None:
+    rng = np.random.default_rng(3)
+    starts, split = np.arange(0.0, 8 * DAY, DAY / 2), 10
+    made = rng.integers(1, 50, (40, starts.size)).astype(float)
+    won = np.floor(made * rng.random(made.shape))
+    few, many = _means(won[:split], made[:split]), _means(won, made)
+    for means, rows in ((few, slice(split)), (many, slice(None))):  # residuals sum to 0
+        off = won[rows] - made[rows] * means[:, None]
+        off -= made[rows] * (off.sum(axis=0) / made[rows].sum(axis=0))
+        np.testing.assert_allclose(off.sum(axis=1), 0.0, atol=1e-3)

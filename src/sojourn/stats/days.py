@@ -92,7 +92,7 @@ def watch(arms: Sums, others: Sums, starts: Array, delta: float) -> list[list[Ch
     """
     needed = log(DAYS * (len(arms.won) + 1 + len(others.won)) / delta)
     found: list[list[Change] | None] = [None for _ in arms.won]
-    left = list(range(len(arms.won)))
+    left = np.flatnonzero(arms.made.any(axis=1)).tolist()
     for _ in range(MOST):
         *against, level = contrasts(Sums(*(each[left] for each in arms)), starts)
         for arm, days in zip(left, against, strict=True):
@@ -124,10 +124,7 @@ def contrasts(sums: Sums, starts: Array) -> list[Days]:
     """
     won, made = sums
     all_made = made.sum(axis=0)
-    share = _ratio(made, all_made)
-    normal = np.diag(made.sum(axis=1)) - share @ made.T + 1e-6 * np.eye(len(made))
-    means = np.linalg.solve(normal, won.sum(axis=1) - share @ won.sum(axis=0))
-    off = won - made * means[:, None]
+    off = won - made * _means(won, made)[:, None]
     level, others = off.sum(axis=0), all_made - made
     values = _ratio(off, made) - _ratio(level - off, others)
     weights = made * _ratio(others, all_made) if len(made) > 1 else made
@@ -135,6 +132,16 @@ def contrasts(sums: Sums, starts: Array) -> list[Days]:
     common = _ratio(level, all_made), all_made, _coin(won, made)
     rows = zip(values, weights, coins, strict=True)
     return [by_day(*row, starts) for row in (*rows, common)]
+
+
+def _means(won: Array, made: Array) -> Array:
+    """The means of rows beside the levels of columns, from the smaller system of the two."""
+    if len(made) > made.shape[1]:
+        levels = _means(won.T, made.T)
+        return _ratio(won.sum(axis=1) - made @ levels, made.sum(axis=1))
+    share = _ratio(made, made.sum(axis=0))
+    normal = np.diag(made.sum(axis=1)) - share @ made.T + 1e-6 * np.eye(len(made))
+    return np.linalg.solve(normal, won.sum(axis=1) - share @ won.sum(axis=0))
 
 
 def _plain(won: Array, made: Array, starts: Array) -> Days:
