@@ -272,7 +272,7 @@ def test_variants_and_a_recommender_of_ones_own(client: Client, server: serving.
     assert seen == {"old": ("b", 0.5), "new": ("a", 1.0)}
     alone = client.experiment("mine", ["a", "b"], external=True)
     made = alone.visit().decide(Ask(logged=Logged("b")))
-    assert alone.settings["external"] is True and (made.arm, made.shadow_arm) == ("b", "a")
+    assert alone.settings["external"] is True and made.arm == "b" and made.shadow_arm in "ab"
     with pytest.raises(ValueError, match="logged is missing"):
         alone.visit().choose()
 

@@ -187,7 +187,7 @@ def test_while_an_arm_waits_the_policy_sees_the_counts_of_the_others_only() -> N
         shown.append(memory)
         return 0
 
-    told.calls = told.calls._replace(choose=choose)
+    told.runner.calls = told.calls._replace(choose=choose)
     assert told.choose(1.0, 1)[0] == 0
     assert shown[0].pulls.tolist() == [3.0] and shown[0].successes.tolist() == [2.0]
     assert shown[0].seen[:, 0, 0].tolist() == [3.0, 5.0] and shown[0].left.shape == (2, 2, 2)

@@ -31,7 +31,7 @@ def test_words_of_the_dashboard() -> None:
     assert list(map(panels.lasting, (20, 1800, 5400))) == ["20 s", "30 min", "1.5 h"]
     at = '<time datetime="1970-01-01T01:01:01.000+00:00">01:01:01</time>'
     assert panels.clock(3661.0) == at and panels.moment(3661.0).striptags() == "1 Jan 01:01"
-    assert panels.policy_label(Settings()) == "Visit IMED"
+    assert panels.policy_label(Settings()) == "Engagement index"
     words = "the state is a moving average of rewards, theta 0.50"
     assert panels.user_words(MovingAverage(0.5)) == words
     assert panels.user_words(LastReward()) == "the state is the last reward"

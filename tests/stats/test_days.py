@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from sojourn.stats.days import (
-    DAY,
-    PRIORS,
-    Days,
-    Sums,
-    _means,
-    by_day,
-    changes,
-    contrasts,
-    watch,
-)
+from sojourn.stats.days import DAY, PRIORS, Days, Sums, _means, by_day, changes, contrasts, watch
 
 BEGAN = 20_000.0
 
