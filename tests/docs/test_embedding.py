@@ -82,7 +82,7 @@ def post(
 
 def test_an_app(post: Post, tmp_path: Path) -> None:
     first = post("/next", {"visit": "v1", "step": 1, "user": "u42"})
-    assert first == (200, {"show": "dance"})
+    assert first[0] == 200 and first[1]["show"] in ("dance", "cooking", "news")
     assert post("/next", {"visit": "v1", "step": 1}) == first  # a retry gets the same answer
     second = post("/next", {"visit": "v1", "step": 2, "reward": 1})
     assert second[0] == 200
