@@ -45,6 +45,7 @@ def counted(memory: Any) -> Counts:
 def with_arms(policy: Policy, counts: Counts, arms: int) -> Learner:
     """A learner of so many arms that was told these counts, as after a change of arms."""
     learner = Learner(Settings(policy=policy), seed=0)
+    learner.runner.compile()
     learner.forget([Arm(i, str(i)) for i in range(arms)])
     learner.absorb(counts)
     learner.conclude()
