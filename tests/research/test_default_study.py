@@ -183,7 +183,7 @@ def test_the_page_has_everything(tmp_path: Path, run: Any) -> None:
     target = tmp_path / "docs" / "engagement-index.md"
     done = run("default", "--redraw", "--out", str(tmp_path), "--page", str(target))
     assert done.code == 0 and "python -m research default" in target.read_text()
-    assert (target.parent / "figures" / "frontier.svg").stat().st_size > 5_000
+    assert (target.parent / "figures" / "frontier.png").stat().st_size > 5_000
 
 
 def test_a_part_of_the_study_keeps_the_rest(tmp_path: Path) -> None:
