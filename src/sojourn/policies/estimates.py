@@ -9,7 +9,7 @@ states, and may prefer the worse one for ever (Simpson's paradox). As soon as th
 (`matched`).
 """
 
-from math import log
+from math import exp, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,7 +153,7 @@ def learn_shifts(memory: Any) -> None:
         middle += steps[b] * shift[b] / max(steps.sum(), 1.0)
     common = evidence(square / usual, free, trace / (free + 1.0)) if free > 0.0 else 0.0
     top = max(common, every)
-    memory.by_state[0] = top + log(0.5 * np.exp(common - top) + 0.5 * np.exp(every - top))
+    memory.by_state[0] = top + log(0.5 * exp(common - top) + 0.5 * exp(every - top))
     for b in range(bins):
         sure = memory.by_state[0] > SURE and steps[b] > 0.0
         memory.shift[b] = shift[b] - middle if sure else 0.0
