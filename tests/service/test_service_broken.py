@@ -46,7 +46,7 @@ def http(tmp_path_factory: Any) -> Iterator[Caller]:
 
 def test_the_others_are_served(http: Caller) -> None:
     decided = http.post(f"{GOOD}/visits/v1/decisions", json={"opening": {}})
-    assert decided.status_code == 200 and decided.json()["arm"] == "a"
+    assert decided.status_code == 200 and decided.json()["arm"] in "ab"
     listed = http.get("/v1/experiments").json()
     assert listed["experiments"] == ["empty", "frail", "gone", "good", "odd", "vast"]
     assert listed["broken"].keys() == BROKEN.keys()
